@@ -1,0 +1,48 @@
+# `make reproduce-table2` and `make test` work as the very first command on a fresh clone.
+
+.DEFAULT_GOAL := help
+SHELL := /bin/sh
+PYTHON ?= python3
+JOBS ?= $(shell getconf _NPROCESSORS_ONLN 2>/dev/null || echo 1)
+BIN := .venv/bin
+
+.PHONY: help install test test-all lint format wheel clean
+
+help: ## Show this help
+	@grep -E '^[a-z][a-z0-9%-]*:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 22
+
+# The stamp is renewed only when the dependencies change.
+.venv/.installed: pyproject.toml constraints.txt
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+	  { echo "This project needs Python 3.11 or newer; try: make PYTHON=python3.12 $(MAKECMDGOALS)"; exit 1; }
+	@echo "Setting up .venv (a few minutes, once)"
+	@test -x $(BIN)/python || $(PYTHON) -m venv .venv
+	@$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[dask,dev]'
+	@touch $@
+
+install: .venv/.installed ## Create .venv and install everything into it
+
+reproduce-%: .venv/.installed ## Do what a table is missing, then show it: make reproduce-table2
+	@# Exit code 3 means: shown, with gaps whose reasons are stated. That is an answer, not an error.
+	@$(BIN)/python -m benchmark reproduce $* --jobs $(JOBS) || test $$? -eq 3
+
+test: .venv/.installed lint ## Lint, type-check and run the fast tests
+	@$(BIN)/python -m pytest -m "not slow"
+
+test-all: .venv/.installed lint ## The same with the slow tests
+	@$(BIN)/python -m pytest
+
+lint: .venv/.installed ## Check style and types
+	@$(BIN)/ruff check
+	@$(BIN)/ruff format --check --quiet
+	@$(BIN)/mypy
+
+format: .venv/.installed ## Format the code
+	@$(BIN)/ruff check --fix --quiet
+	@$(BIN)/ruff format --quiet
+
+wheel: .venv/.installed ## Build a wheel into dist/
+	@$(BIN)/python -m build --wheel --outdir dist .
+
+clean: ## Remove .venv and everything that tools left behind; records stay
+	@rm -rf .venv build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis

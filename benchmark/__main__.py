@@ -1,0 +1,8 @@
+"""python -m benchmark"""
+
+import sys
+
+from benchmark.cli import main
+
+if __name__ == "__main__":
+    sys.exit(main())

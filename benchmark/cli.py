@@ -1,0 +1,550 @@
+"""The command line: one small function per verb.
+
+Each verb imports what it needs inside its function, so that `--help`, `list` and a typo never wait
+for a numerical library. A UserError becomes a message; anything else is a bug and keeps its
+traceback.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import signal
+import sys
+import textwrap
+from pathlib import Path
+from types import FrameType
+from typing import TYPE_CHECKING, Any
+
+import benchmark
+from benchmark import registry
+from benchmark.progress import say
+from benchmark.spec import FAILURES, FOLDS, REPEATS, DataRef, UserError
+
+if TYPE_CHECKING:
+    from benchmark.campaign import Means
+    from benchmark.plan import Cell, Protocol
+
+OK, FAILED, USAGE, GAPS, INTERRUPTED = 0, 1, 2, 3, 130
+
+DESCRIPTION = """\
+Reproduce the tables of ProtoGate (ICML 2024), and put your own method or your own table of
+patients under the same protocol: five times a stratified five-fold split, 10 % validation.
+"""
+
+EPILOG = """\
+examples
+  python -m benchmark list                                    what there is
+  python -m benchmark data status                             which datasets are at hand
+  python -m benchmark run --models knn,svm:kernel=poly --datasets colon
+  python -m benchmark tune --models ridge --datasets colon    choose C as the paper does
+  python -m benchmark run --data patients.csv --target diagnosis --models knn,rf
+  python -m benchmark table 2                                 beside the paper, from records alone
+  python -m benchmark reproduce table2                        run what is missing, then show it
+
+Names take switches: svm:kernel=rbf, syn1:generator=fixed. Lists are separated by commas.
+Interrupt whenever you like: finished runs are kept and the same command goes on from there.
+
+exit code
+  0 everything asked for exists   1 some runs failed   2 wrong usage   3 there are gaps
+"""
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Parse, dispatch, and turn what a user can mend into a message."""
+    arguments = parser().parse_args(argv)
+    signal.signal(signal.SIGTERM, _interrupt)
+    try:
+        if getattr(arguments, "data_dir", None):
+            os.environ["BENCHMARK_DATA"] = str(Path(arguments.data_dir).resolve())
+        return int(arguments.verb(arguments))
+    except UserError as error:
+        say(f"error: {error}")
+        return USAGE
+    except KeyboardInterrupt:
+        say("\nStopped. Finished runs are kept; the same command goes on from there.")
+        return INTERRUPTED
+    except BrokenPipeError:
+        # The reader of our output, `head` for example, has seen enough.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return OK
+
+
+def _interrupt(number: int, frame: FrameType | None) -> None:
+    raise KeyboardInterrupt
+
+
+# ---------------------------------------------------------------------------- the words
+
+
+def parser() -> argparse.ArgumentParser:
+    top = argparse.ArgumentParser(
+        prog="python -m benchmark",
+        description=DESCRIPTION,
+        epilog=EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    top.add_argument("--version", action="version", version=benchmark.__version__)
+    verbs = top.add_subparsers(title="verbs", required=True, metavar="VERB")
+
+    def verb(name: str, function: Any, help: str, *parts: Any) -> argparse.ArgumentParser:
+        sub = verbs.add_parser(
+            name,
+            help=help,
+            description=textwrap.fill(function.__doc__ or help, 90),
+            formatter_class=argparse.RawDescriptionHelpFormatter,
+        )
+        for part in parts:
+            part(sub)
+        sub.set_defaults(verb=function)
+        return sub
+
+    sub = verb("list", list_, "models, datasets and tables that exist")
+    sub.add_argument("what", nargs="?", choices=["models", "datasets", "tables"], help="only these")
+    sub.add_argument("--format", choices=["text", "json"], default="text")
+
+    sub = verb("data", data, "where the data are; fetch or import them", _data_dir)
+    sub.add_argument("action", choices=["status", "get", "import"])
+    sub.add_argument("names", nargs="*", metavar="NAME", help="datasets; for import: NAME PATH")
+
+    sub = verb("run", run, "do the 25 runs of models on datasets", _what, _how, _data_dir)
+    sub.add_argument(
+        "--settings",
+        choices=["auto", "default", "tuned", "published"],
+        default="auto",
+        help="auto (default): tuned where `tune` has chosen, else the registry's defaults; "
+        "published: what reproduces the printed cell, where that is known",
+    )
+
+    sub = verb("tune", tune, "choose settings by validation score", _what, _how, _data_dir)
+    sub.add_argument(
+        "--halving",
+        action="store_true",
+        help="cheaper: all settings on 5 splits, the better half on 10, and so on; the choice is "
+        "marked as made this way",
+    )
+
+    sub = verb("status", status, "what has been run, what failed and why", _results)
+    sub.add_argument("table", nargs="?", help="only what this table needs, e.g. table2")
+    sub.add_argument("--format", choices=["text", "json"], default="text")
+
+    sub = verb("table", table, "a table of the paper, from the records that exist", _results)
+    sub.add_argument("number", help="2, or the name of a recipe (`list tables`)")
+    sub.add_argument("--format", choices=["md", "csv", "tex", "json"], default="md")
+
+    sub = verb(
+        "verify", verify, "do recorded runs again and compare", _results, _data_dir, _workers
+    )
+    sub.add_argument("records", nargs="+", metavar="RECORD", help="files or keys of records")
+
+    sub = verb("reproduce", reproduce, "run what a table is missing, then show it", _how, _data_dir)
+    sub.add_argument("table", help="table2, or another recipe (`list tables`)")
+    sub.add_argument("--models", type=_names, help="only these models")
+    sub.add_argument("--datasets", type=_names, help="only these datasets")
+    sub.add_argument("--format", choices=["md", "csv", "tex", "json"], default="md")
+    sub.add_argument(
+        "--reports", type=Path, default=Path("reports"), help="where tables are written"
+    )
+    return top
+
+
+def _names(text: str) -> list[str]:
+    return [name.strip() for name in text.split(",") if name.strip()]
+
+
+def _positive(text: str) -> int:
+    value = int(text)
+    if value < 1:
+        raise argparse.ArgumentTypeError(f"must be at least 1, however: {value}")
+    return value
+
+
+def _jobs(text: str) -> int:
+    value = int(text)
+    if value < 0:
+        raise argparse.ArgumentTypeError(f"must not be negative, however: {value}")
+    return value
+
+
+def _seconds(text: str) -> float:
+    units = {"s": 1, "m": 60, "h": 3600}
+    number, unit = (text[:-1], units[text[-1]]) if text[-1:] in units else (text, 1)
+    return _above_zero(number) * unit
+
+
+def _megabytes(text: str) -> float:
+    units = {"M": 1, "G": 1024}
+    number, unit = (text[:-1], units[text[-1]]) if text[-1:] in units else (text, 1)
+    return _above_zero(number) * unit
+
+
+def _above_zero(text: str) -> float:
+    value = float(text)
+    if not 0 < value < float("inf"):
+        raise argparse.ArgumentTypeError(f"must be above zero, however: {text}")
+    return value
+
+
+def _what(sub: argparse.ArgumentParser) -> None:
+    group = sub.add_argument_group("what to run")
+    group.add_argument("--models", type=_names, help="e.g. knn,svm:kernel=poly (default: all)")
+    group.add_argument(
+        "--datasets", type=_names, help="e.g. colon,syn1:generator=fixed (default: all)"
+    )
+    group.add_argument(
+        "--data",
+        type=Path,
+        metavar="FILE",
+        help="your own table: csv, tsv, parquet, arff, mat, npz",
+    )
+    group.add_argument("--target", metavar="COLUMN", help="the column of FILE that holds the class")
+    group.add_argument(
+        "--repeats", type=_positive, default=REPEATS, help="of the cross-validation (default 5)"
+    )
+    group.add_argument("--folds", type=_positive, default=FOLDS, help="of each repeat (default 5)")
+    group.add_argument("--format", choices=["md", "csv", "json"], default="md")
+
+
+def _results(sub: argparse.ArgumentParser) -> None:
+    sub.add_argument(
+        "--results",
+        type=Path,
+        default=Path("results"),
+        help="folder of the records (default: results)",
+    )
+
+
+def _data_dir(sub: argparse.ArgumentParser) -> None:
+    sub.add_argument(
+        "--data-dir", type=Path, help="folder with dataset files (or set BENCHMARK_DATA)"
+    )
+
+
+def _workers(sub: argparse.ArgumentParser) -> None:
+    sub.add_argument(
+        "--jobs",
+        type=_jobs,
+        default=os.cpu_count() or 1,
+        help="runs done side by side, one thread each (default: all cores); 0 runs inside this "
+        "process, for debuggers",
+    )
+    sub.add_argument("--dask", metavar="ADDRESS", help="a Dask scheduler, e.g. tcp://host:8786")
+
+
+def _how(sub: argparse.ArgumentParser) -> None:
+    _results(sub)
+    _workers(sub)
+    sub.add_argument("--timeout", type=_seconds, help="stop a run after this long: 90, 15m, 2h")
+    sub.add_argument("--memory", type=_megabytes, help="stop a run above this: 800M, 4G")
+    sub.add_argument("--force", action="store_true", help="do finished runs again")
+    sub.add_argument(
+        "--skip-failed", action="store_true", help="do not retry runs that failed before"
+    )
+    sub.add_argument(
+        "--keep",
+        type=_names,
+        default=[],
+        metavar="ARRAYS",
+        help="keep arrays beside the records: proba, selected",
+    )
+
+
+# ---------------------------------------------------------------------------- the verbs
+
+
+def list_(arguments: argparse.Namespace) -> int:
+    """List the models, datasets and tables that exist, with their settings."""
+    listing = {
+        "models": [
+            {
+                "name": m.name,
+                "label": m.label,
+                "family": m.family,
+                "selects": m.selects,
+                "params": m.params,
+                "grid": m.search.grid,
+                "reference": m.reference,
+            }
+            for m in registry.models().values()
+        ],
+        "datasets": [
+            {
+                "name": d.name,
+                "group": d.group,
+                "samples": d.shape[0],
+                "features": d.shape[1],
+                "classes": len(d.classes),
+                "switches": d.switches,
+                "citation": d.citation,
+            }
+            for d in registry.datasets().values()
+        ],
+        "tables": [{"name": n, "title": t["title"]} for n, t in registry.tables().items()],
+    }
+    wanted = [arguments.what] if arguments.what else list(listing)
+    if arguments.format == "json":
+        shown: Any = listing[arguments.what] if arguments.what else listing
+        print(json.dumps(shown, indent=1))
+        return OK
+    for kind in wanted:
+        print(f"{kind}")
+        for item in listing[kind]:
+            print("  " + _line(kind, item))
+        print()
+    return OK
+
+
+def _line(kind: str, item: dict[str, Any]) -> str:
+    if kind == "models":
+        grid = (
+            " ".join(f"{k}={v}" for k, v in item["grid"].items()).replace(" ", "")
+            or "fixed settings"
+        )
+        return f"{item['name']:<12}{item['label']:<12}selects: {item['selects']:<8}{grid}"
+    if kind == "datasets":
+        switches = "  ".join(f"{k}={'|'.join(map(str, v))}" for k, v in item["switches"].items())
+        size = f"{item['samples']} x {item['features']}"
+        return f"{item['name']:<20}{size:<13}{item['classes']:>3} classes  {item['group']:<10}{switches}"
+    return f"{item['name']:<12}{item['title']}"
+
+
+def data(arguments: argparse.Namespace) -> int:
+    """Show which datasets are at hand and where they come from; get some of them by download; or
+    import a file that you have (checked against the registry, then copied into the cache)."""
+    from benchmark import data as source
+    from benchmark.summary import grid
+
+    if arguments.action in ("status", "get"):
+        names = arguments.names or list(registry.datasets())
+        rows = source.status(names) if arguments.action == "status" else source.get(names)
+        print(grid([["dataset", "state", "where"], *[[r.name, r.state, r.detail] for r in rows]]))
+        return OK if all(row.state == "ready" for row in rows) else GAPS
+    if len(arguments.names) != 2:
+        raise UserError(
+            "import takes a dataset and a file: python -m benchmark data import lung lung.mat"
+        )
+    name, path = arguments.names
+    registry.check_name("dataset", name, registry.datasets())
+    imported = source.import_(name, Path(path))
+    print(f"{name}: imported, {imported.X.shape[0]} x {imported.X.shape[1]}.")
+    return OK
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Do the 25 runs of models on datasets, each with one setting, and print mean and deviation of
+    the test score. Runs that are finished already are not repeated."""
+    from benchmark.campaign import run_missing
+    from benchmark.summary import FORMATS, summarise
+
+    cells, protocol, means = _cells(arguments), _protocol(arguments), _means(arguments)
+    chosen = [(cell, _setting(cell, arguments)) for cell in cells]
+    plan = [
+        (cell, params, cell.specs(params, protocol))
+        for cell, params in chosen
+        if params is not None
+    ]
+    report = run_missing([spec for _, _, specs in plan for spec in specs], means)
+    rows = [
+        summarise(cell.model, cell.data.label, params, specs, report.records)
+        for cell, params, specs in plan
+    ]
+    if rows:
+        print(FORMATS[arguments.format](rows))
+    _tell_failures(report.failures)
+    if report.failures:
+        return FAILED
+    return GAPS if report.absent or len(plan) < len(chosen) else OK
+
+
+def tune(arguments: argparse.Namespace) -> int:
+    """Choose one setting per model and dataset: the best mean validation balanced accuracy over
+    the 25 runs, of equals the first in grid order. Prints the test score of what was chosen."""
+    from benchmark.campaign import run_missing
+    from benchmark.summary import FORMATS, summarise
+    from benchmark.tune import require_search
+    from benchmark.tune import tune as choose
+
+    cells, protocol, means = _cells(arguments), _protocol(arguments), _means(arguments)
+    require_search(cells)
+    searched = [cell for cell in cells if cell.search.grid or cell.search.ranges]
+    choices = choose(searched, protocol, means, arguments.halving)
+    by_cell = {(choice.model, choice.dataset): choice for choice in choices}
+    rows, failures = [], []
+    for cell in searched:
+        choice = by_cell.get((cell.model, cell.data.label))
+        if choice is None:
+            continue
+        specs = cell.specs(choice.params, protocol)
+        report = run_missing(specs, means, f"{cell.model} on {cell.data.label}")
+        failures += report.failures
+        rows.append(summarise(cell.model, cell.data.label, choice.params, specs, report.records))
+    if rows:
+        print(FORMATS[arguments.format](rows))
+    _tell_failures(failures)
+    return FAILED if failures or len(choices) < len(searched) else OK
+
+
+def status(arguments: argparse.Namespace) -> int:
+    """Count the records per model and dataset, list failures with their reason, and name every
+    file that is not a record. With a table: what it needs and what it lacks."""
+    from benchmark import inventory
+
+    if arguments.table:
+        rows, complete = inventory.needs(_table_name(arguments.table), arguments.results)
+    else:
+        rows, complete = inventory.counts(arguments.results)
+    print(json.dumps(rows, indent=1) if arguments.format == "json" else inventory.to_text(rows))
+    return OK if complete else GAPS
+
+
+def table(arguments: argparse.Namespace) -> int:
+    """Build a table from the records that exist; trains nothing. Gaps are shown with a reason."""
+    from benchmark import render, tables
+
+    built = tables.build(_table_name(arguments.number), arguments.results)
+    print(render.FORMATS[arguments.format](built))
+    return OK if built.complete else GAPS
+
+
+def verify(arguments: argparse.Namespace) -> int:
+    """Do recorded runs again and compare everything outside `meta`: scores, selection, hashes."""
+    from benchmark.store import NotARecord, Store
+    from benchmark.verify import verify as compare
+
+    store = Store(arguments.results)
+    records = []
+    for text in arguments.records:
+        path = store.resolve(text)
+        try:
+            records.append(store.load(path))
+        except NotARecord as error:
+            raise UserError(f"{path} {error}.") from error
+    different = 0
+    for comparison in compare(records, arguments.jobs, arguments.dask):
+        different += not comparison.same
+        print(f"{'same     ' if comparison.same else 'DIFFERENT'}  {comparison.key}")
+        for line in comparison.differences:
+            print(f"           {line}")
+    return FAILED if different else OK
+
+
+def reproduce(arguments: argparse.Namespace) -> int:
+    """Do the runs that a table is missing, then show it and write it to reports/. Datasets that
+    are not at hand and cannot be downloaded leave gaps; everything else goes on."""
+    from benchmark import render, tables
+    from benchmark.reproduce import fill
+    from benchmark.store import write_atomic
+
+    name = _table_name(arguments.table)
+    failures = fill(name, _means(arguments), arguments.models, arguments.datasets)
+    built = tables.build(name, arguments.results)
+    for kind, text in ((k, f(built)) for k, f in render.FORMATS.items()):
+        write_atomic(arguments.reports / f"{name}.{kind}", (text + "\n").encode())
+    print(render.FORMATS[arguments.format](built))
+    say(f"Written to {arguments.reports}/{name}.md, .csv, .tex and .json.")
+    _tell_failures(failures)
+    return FAILED if failures else OK if built.complete else GAPS
+
+
+# ---------------------------------------------------------------------------- shared by verbs
+
+
+def _cells(arguments: argparse.Namespace) -> list[Cell]:
+    from benchmark import plan
+
+    if arguments.data:
+        if arguments.datasets:
+            raise UserError("Give either --datasets or --data with --target, not both.")
+        from benchmark.data import own_table
+
+        references = [own_table(arguments.data, arguments.target)]
+    elif arguments.target:
+        raise UserError(
+            f"--target {arguments.target} needs --data FILE, the table that has this column."
+        )
+    else:
+        references = _data_refs(arguments.datasets)
+    return plan.cells(arguments.models or plan.all_models(), references)
+
+
+def _data_refs(names: list[str] | None) -> list[DataRef]:
+    from benchmark import plan
+
+    return [registry.data_ref(name) for name in names] if names else plan.all_datasets()
+
+
+def _protocol(arguments: argparse.Namespace) -> Protocol:
+    from benchmark.plan import Protocol
+
+    if arguments.folds < 2:
+        raise UserError(f"--folds must be at least 2, however: {arguments.folds}.")
+    return Protocol(arguments.repeats, arguments.folds)
+
+
+def _means(arguments: argparse.Namespace) -> Means:
+    from benchmark.campaign import Means
+    from benchmark.runtime import ONE_THREAD
+    from benchmark.store import Store
+    from benchmark.worker import Limits
+
+    if arguments.jobs == 0:
+        if arguments.timeout or arguments.memory:
+            raise UserError(
+                "--jobs 0 runs inside this process, which no limit can stop. Use --jobs 1."
+            )
+        os.environ.update(ONE_THREAD)  # before numpy is imported
+    for name in arguments.keep:
+        registry.check_name("array to keep", name, ["proba", "selected"])
+    return Means(
+        store=Store(arguments.results),
+        jobs=arguments.jobs,
+        dask=arguments.dask,
+        limits=Limits(arguments.timeout, arguments.memory),
+        keep=tuple(arguments.keep),
+        force=arguments.force,
+        retry=not arguments.skip_failed,
+    )
+
+
+def _setting(cell: Cell, arguments: argparse.Namespace) -> dict[str, Any] | None:
+    """The settings that `run` uses for a cell; None, with a reason, if they are not known."""
+    from benchmark.settings import prescribed, published
+
+    where = f"{cell.model} on {cell.data.label}"
+    if arguments.settings == "published":
+        params = published(cell)
+        if params is None:
+            say(f"{where}: no published settings are known.")
+        return params
+    if arguments.settings == "default":
+        return dict(cell.overrides)
+    params = prescribed(arguments.results, cell)
+    if params is not None:
+        return params
+    remedy = f"`python -m benchmark tune --models {cell.model} --datasets {cell.data.label}`"
+    if arguments.settings == "tuned":
+        say(f"{where}: not tuned yet; {remedy} does it.")
+        return None
+    say(f"{where}: not tuned, so the registry's default settings are used; {remedy} tunes it.")
+    return dict(cell.overrides)
+
+
+def _table_name(text: str) -> str:
+    name = f"table{text}" if text.isdigit() else text
+    registry.check_name("table", name, registry.tables())
+    return name
+
+
+def _tell_failures(failures: list[dict[str, Any]]) -> None:
+    if not failures:
+        return
+    kinds: dict[str, int] = {}
+    for record in failures:
+        kinds[record["status"]] = kinds.get(record["status"], 0) + 1
+    say(f"{len(failures)} runs failed:")
+    for kind, count in sorted(kinds.items()):
+        first = next(r for r in failures if r["status"] == kind)
+        say(
+            f"  {count} x {kind} ({FAILURES[kind]}), e.g. {first['key']}: {first['error']['message']}"
+        )

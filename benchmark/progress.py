@@ -1,0 +1,83 @@
+"""What a person sees while runs are being done. All of it on stderr; quiet when not a terminal."""
+
+from __future__ import annotations
+
+import sys
+from types import TracebackType
+from typing import Any
+
+
+def say(message: str) -> None:
+    """A remark for the person at the terminal, kept apart from results on stdout."""
+    print(message, file=sys.stderr, flush=True)
+
+
+class Progress:
+    """A bar with the time left, the running mean of the test score and the failures so far."""
+
+    def __init__(self, total: int, title: str) -> None:
+        self.total, self.title = total, title
+        self.scores: list[float] = []
+        self.failures = 0
+        self._bar: Any = None
+
+    def __enter__(self) -> Progress:
+        if self.total and sys.stderr.isatty():
+            from rich.console import Console
+            from rich.progress import (
+                BarColumn,
+                MofNCompleteColumn,
+                TextColumn,
+                TimeElapsedColumn,
+                TimeRemainingColumn,
+            )
+            from rich.progress import Progress as Bar
+
+            self._bar = Bar(
+                TextColumn("{task.description}"),
+                BarColumn(),
+                MofNCompleteColumn(),
+                TimeElapsedColumn(),
+                TextColumn("left"),
+                TimeRemainingColumn(),
+                TextColumn("{task.fields[note]}"),
+                console=Console(stderr=True),
+            )
+            self._bar.start()
+            self._task = self._bar.add_task(self.title, total=self.total, note="")
+        return self
+
+    def advance(self, record: dict[str, Any]) -> None:
+        """Count one finished run."""
+        if record["status"] == "ok":
+            self.scores.append(record["scores"]["test"]["balanced_accuracy"])
+        else:
+            self.failures += 1
+            # Failures are told even without a terminal: nothing fails quietly.
+            if self.failures <= 5:
+                reason = record["error"]["message"].splitlines()[0]
+                self._print(f"{record['status']}: {record['key']}: {reason}")
+            elif self.failures == 6:
+                self._print("more runs fail; `python -m benchmark status` lists them all")
+        if self._bar:
+            self._bar.update(self._task, advance=1, note=self._note(record))
+
+    def _note(self, record: dict[str, Any]) -> str:
+        mean = f"mean {100 * sum(self.scores) / len(self.scores):.1f}" if self.scores else ""
+        bad = f"  [red]{self.failures} failed[/red]" if self.failures else ""
+        return f"{mean}{bad}  {record['spec']['model']} {record['spec']['data']['name']}"
+
+    def _print(self, message: str) -> None:
+        if self._bar:
+            self._bar.console.print(message, markup=False)
+        else:
+            say(message)
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if self._bar:
+            self._bar.stop()

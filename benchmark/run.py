@@ -1,0 +1,163 @@
+"""One run: a pure function from a small spec to a record."""
+
+from __future__ import annotations
+
+import io
+import math
+import time
+import traceback
+import warnings
+from collections.abc import Collection
+from typing import Any
+
+import numpy as np
+
+from benchmark import metrics, runtime
+from benchmark.data import Dataset, load
+from benchmark.registry import load_class, models
+from benchmark.spec import (
+    PARTS,
+    SCHEMA,
+    MissingData,
+    Outcome,
+    RunSpec,
+    UserError,
+    canonical,
+    failed,
+)
+from benchmark.splits import Split, make_split, scaled
+
+KEEP = ("proba", "selected")
+"""Arrays of the test part that can be kept beside a record: probabilities, selected features."""
+
+
+class Diverged(Exception):
+    """The model's output is not finite; its scores would be meaningless."""
+
+
+def execute(spec: RunSpec, keep: Collection[str] = ()) -> Outcome:
+    """Do one run. Never raises: a failure is an outcome too."""
+    meta: dict[str, Any] = {
+        "started": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
+        "code": runtime.code_version(),
+        "environment": runtime.environment(),
+    }
+    try:
+        Model = load_class(models()[spec.model])  # before isolated(), which seeds torch if loaded
+        with runtime.isolated(spec.seed), warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            outcome = _execute(spec, Model, keep, meta)
+        _check_finite(outcome)
+        return outcome
+    except MissingData as error:
+        return failed(spec, "missing_data", str(error), "", meta)
+    except Exception as error:
+        return failed(spec, kind_of(error), describe(error), traceback.format_exc(), meta)
+
+
+def _check_finite(outcome: Outcome) -> None:
+    # A record is JSON, which has no NaN: better a named failure than a file nobody can read.
+    try:
+        canonical(outcome.record)
+    except ValueError as error:
+        raise Diverged(f"the record holds a number that is not finite ({error})") from error
+
+
+def kind_of(error: Exception) -> str:
+    """Which of the named failures an exception is."""
+    if isinstance(error, MemoryError):
+        return "out_of_memory"
+    # Models raise NotImplementedError for data that they cannot take at all.
+    if isinstance(error, NotImplementedError):
+        return "unsupported"
+    if isinstance(error, Diverged):
+        return "diverged"
+    return "error"
+
+
+def describe(error: Exception) -> str:
+    return str(error) if isinstance(error, UserError) else f"{type(error).__name__}: {error}"
+
+
+def _execute(
+    spec: RunSpec, Model: type[Any], keep: Collection[str], meta: dict[str, Any]
+) -> Outcome:
+    clock = runtime.Clock()
+    with clock.stage("load"):
+        data = load(spec.data)
+        split = make_split(data.y, spec.repeat, spec.fold, spec.folds, spec.valid_size)
+        train, valid, test = scaled(data.X, data.y, split, data.scale)
+
+    memory_before = runtime.reset_peak_memory()
+    model = Model(**spec.params, random_state=spec.seed)
+    with clock.stage("fit"):
+        model.fit(train.X, train.y, eval_set=(valid.X, valid.y))
+    with clock.stage("predict"):
+        predicted = {"test": model.predict(test.X)}
+    predict_ms = 1000 * clock.seconds["predict"] / len(test.y)
+
+    with clock.stage("predict"):
+        predicted |= {"train": model.predict(train.X), "valid": model.predict(valid.X)}
+        proba = {
+            name: model.predict_proba(part.X)
+            for name, part in zip(PARTS, (train, valid, test), strict=True)
+        }
+        selected = model.select(test.X) if hasattr(model, "select") else None
+    peak_memory = runtime.peak_memory()
+
+    if not all(np.isfinite(p).all() for p in proba.values()):
+        raise Diverged(f"{spec.model} predicts probabilities that are not finite")
+    relevant = {name: truth[split.test] for name, truth in data.relevant.items()}
+    record = {
+        "schema": SCHEMA,
+        "key": spec.key,
+        "spec": spec.to_dict(),
+        "status": "ok",
+        "data": {"sha256": data.sha256, "shape": list(data.X.shape), "classes": len(data.classes)},
+        "split": {"sha256": split.sha256, **{p: len(getattr(split, p)) for p in PARTS}},
+        "scores": {
+            name: metrics.scores(part.y, predicted[name], proba[name])
+            for name, part in zip(PARTS, (train, valid, test), strict=True)
+        },
+        "selection": None if selected is None else metrics.selection(selected, relevant),
+        "model": model_facts(model),
+        "meta": {
+            **meta,
+            "seconds": {stage: round(value, 6) for stage, value in clock.seconds.items()}
+            | {"per_epoch": getattr(model, "seconds_per_epoch_", None)},
+            "predict_ms_per_sample": round(predict_ms, 6),
+            "memory_mb": {"before": round(memory_before, 1), "peak": round(peak_memory, 1)},
+        },
+    }
+    return Outcome(record, _arrays(keep, proba["test"], selected, data, split))
+
+
+def model_facts(model: Any) -> dict[str, Any]:
+    """What the model says of itself: its size and how its training went."""
+    facts = {
+        "parameters": getattr(model, "n_parameters_", None),
+        **getattr(model, "fit_report_", {}),
+    }
+    # JSON has no NaN; a number that does not exist is null.
+    return {
+        k: None if isinstance(v, float) and not math.isfinite(v) else v for k, v in facts.items()
+    }
+
+
+def _arrays(
+    keep: Collection[str], proba: Any, selected: Any, data: Dataset, split: Split
+) -> bytes | None:
+    if not keep:
+        return None
+    arrays = {"rows": split.test}
+    if "proba" in keep:
+        arrays["proba"] = proba.astype(np.float32)
+    if "selected" in keep and selected is not None:
+        # One bit per feature: np.unpackbits(..., axis=1, count=n_features) gives the mask back.
+        arrays |= {
+            "selected": np.packbits(selected, axis=1),
+            "n_features": np.array(data.X.shape[1]),
+        }
+    buffer = io.BytesIO()
+    np.savez_compressed(buffer, **arrays)
+    return buffer.getvalue()

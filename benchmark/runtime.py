@@ -1,0 +1,158 @@
+"""The machine around a run: seeds, threads, clock, memory and a description of the environment."""
+
+from __future__ import annotations
+
+import os
+import platform
+import random
+import resource
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cache
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+import benchmark
+
+ONE_THREAD = {
+    name: "1"
+    for name in ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMBA_NUM_THREADS")
+}
+"""Set before numpy is imported. Thread counts change speed and sums, so one run = one thread."""
+
+LIBRARIES = (
+    "numpy", "scipy", "scikit-learn", "torch", "xgboost", "catboost", "lightgbm", "pytorch-tabnet",
+)  # fmt: skip
+
+
+@contextmanager
+def isolated(seed: int) -> Iterator[None]:
+    """Seed every generator, pin threads, and put back torch's global switches afterwards.
+
+    Workers are reused, so a run must neither see nor leave traces of another.
+    """
+    import numpy as np
+    from threadpoolctl import threadpool_limits
+
+    random.seed(seed)
+    np.random.seed(seed)  # noqa: NPY002 - libraries that we call draw from the global generator
+    torch = sys.modules.get("torch")
+    errors = np.geterr()
+    try:
+        if torch is None:
+            with threadpool_limits(1):
+                yield
+            return
+        threads, dtype = torch.get_num_threads(), torch.get_default_dtype()
+        deterministic = torch.are_deterministic_algorithms_enabled()
+        torch.manual_seed(seed)
+        torch.set_num_threads(1)
+        torch.use_deterministic_algorithms(True)
+        try:
+            with threadpool_limits(1):
+                yield
+        finally:
+            torch.set_num_threads(threads)
+            torch.set_default_dtype(dtype)
+            torch.use_deterministic_algorithms(deterministic)
+    finally:
+        np.seterr(**errors)
+
+
+class Clock:
+    """Seconds spent in the named stages of a run."""
+
+    def __init__(self) -> None:
+        self.seconds: dict[str, float] = {}
+
+    @contextmanager
+    def stage(self, name: str) -> Iterator[None]:
+        start = time.perf_counter()
+        try:
+            yield
+        finally:
+            self.seconds[name] = self.seconds.get(name, 0.0) + time.perf_counter() - start
+
+
+def reset_peak_memory() -> float:
+    """Start a new measurement; return the memory in use now, in MB."""
+    try:
+        # Linux keeps a high-water mark per process; writing 5 here sets it back to now.
+        Path("/proc/self/clear_refs").write_text("5")
+    except OSError:
+        return 0.0
+    return peak_memory()
+
+
+def peak_memory() -> float:
+    """Highest resident memory since the last reset, in MB."""
+    try:
+        for line in Path("/proc/self/status").read_text().splitlines():
+            if line.startswith("VmHWM:"):
+                return int(line.split()[1]) / 1024
+    except OSError:
+        pass  # not Linux: fall through to the process's lifetime maximum
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak / (1024 * 1024 if sys.platform == "darwin" else 1024)
+
+
+@cache
+def environment() -> dict[str, Any]:
+    """What the numbers of this process depend on, besides the code."""
+    return {
+        "python": platform.python_version(),
+        "libraries": {name: _version(name) for name in LIBRARIES if _version(name)},
+        "platform": f"{platform.system()} {platform.machine()}",
+        "cpu": _cpu(),
+        "cores": os.cpu_count(),
+        "threads": 1,
+    }
+
+
+def _version(name: str) -> str | None:
+    # The CPU-only build of XGBoost is published under a name of its own.
+    for distribution in (name, f"{name}-cpu"):
+        try:
+            return version(distribution)
+        except PackageNotFoundError:
+            continue
+    return None
+
+
+def _cpu() -> str:
+    try:
+        for line in Path("/proc/cpuinfo").read_text().splitlines():
+            if line.startswith("model name"):
+                return line.partition(":")[2].strip()
+    except OSError:
+        pass  # not Linux: the general name below is the best there is
+    return platform.processor()
+
+
+@cache
+def code_version() -> dict[str, Any]:
+    """The project's version and, in a checkout, its commit and whether files were changed."""
+    root = Path(benchmark.__file__).resolve().parent.parent
+    code: dict[str, Any] = {"version": benchmark.__version__, "commit": None, "dirty": None}
+    if (root / ".git").exists():
+        commit = _git(root, "rev-parse", "HEAD")
+        changed = _git(root, "status", "--porcelain", "--", "benchmark", "models", "datasets")
+        code |= {
+            "commit": commit and commit[:12],
+            "dirty": None if changed is None else bool(changed),
+        }
+    return code
+
+
+def _git(root: Path, *words: str) -> str | None:
+    try:
+        done = subprocess.run(
+            ["git", "-C", str(root), *words], capture_output=True, text=True, timeout=20, check=True
+        )
+    except (OSError, subprocess.SubprocessError):
+        return None
+    return done.stdout.strip()

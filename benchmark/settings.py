@@ -1,0 +1,86 @@
+"""Which settings a cell of a table stands for, and where they come from.
+
+Two editions. `prescribed`: what the paper's rule chooses on the paper's grid, read from the choices
+that tuning wrote. `published`: what reproduces the printed cell, from the registry, where known.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from benchmark.plan import Cell
+from benchmark.spec import UserError
+from benchmark.store import write_atomic
+
+EDITIONS = ("prescribed", "published")
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A setting that was tried, and its mean validation score."""
+
+    params: dict[str, Any]
+    valid: float | None
+    """Mean validation balanced accuracy; None if a run of it failed."""
+    runs: int
+
+
+@dataclass(frozen=True)
+class Choice:
+    """The setting chosen for a model on a dataset, with the scores behind it."""
+
+    model: str
+    dataset: str
+    method: str
+    """full | halving | optuna: how thorough the search was."""
+    splits: int
+    params: dict[str, Any]
+    valid: float
+    edge: list[str]
+    """Parameters whose chosen value is the first or last of its range: the optimum may lie beyond."""
+    candidates: list[Candidate]
+    data_sha256: str
+
+
+def choice_path(results: Path, cell: Cell) -> Path:
+    return results / "choices" / cell.model.replace(":", "-") / f"{cell.data.folder}.json"
+
+
+def write_choice(results: Path, cell: Cell, choice: Choice) -> Path:
+    path = choice_path(results, cell)
+    write_atomic(path, (json.dumps(asdict(choice), indent=1) + "\n").encode())
+    return path
+
+
+def read_choice(results: Path, cell: Cell) -> Choice | None:
+    """The choice that tuning wrote for this cell, or None if it was never tuned."""
+    path = choice_path(results, cell)
+    try:
+        value = json.loads(path.read_text("utf-8"))
+        return Choice(**{**value, "candidates": [Candidate(**c) for c in value["candidates"]]})
+    except FileNotFoundError:
+        return None
+    except (ValueError, TypeError, KeyError) as error:
+        raise UserError(
+            f"The choice of settings in {path} cannot be read ({error}). Delete it and run "
+            f"`python -m benchmark tune --models {cell.model} --datasets {cell.data.label}`; "
+            f"finished runs are not repeated."
+        ) from error
+
+
+def prescribed(results: Path, cell: Cell) -> dict[str, Any] | None:
+    """The tuned settings; None if the cell has a search and was not tuned yet."""
+    if not (cell.search.grid or cell.search.ranges):
+        return dict(cell.overrides)
+    choice = read_choice(results, cell)
+    return None if choice is None else choice.params
+
+
+def published(cell: Cell) -> dict[str, Any] | None:
+    """The settings that reproduce the printed cell, where they are known."""
+    if cell.overrides or cell.data.options:
+        return None
+    return cell.entry.published.get(cell.data.name)

@@ -1,0 +1,171 @@
+"""The nouns of the benchmark: what a run is, what it is called, what it leaves behind.
+
+Standard library only, so that planning, listing and `--help` never wait for a numerical library.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+SCHEMA = 1
+"""Version of the record format; raised when old records can no longer be read as they are."""
+
+REPEATS = 5
+FOLDS = 5
+"""The paper's protocol: five times a stratified five-fold split, 25 runs."""
+
+SCORES = ("balanced_accuracy", "accuracy", "weighted_f1", "auroc")
+PARTS = ("train", "valid", "test")
+
+FAILURES = {
+    "error": "the code raised an exception",
+    "diverged": "the model produced numbers that are not finite",
+    "timeout": "the run was stopped at its time limit",
+    "out_of_memory": "the run was stopped at its memory limit",
+    "killed": "the worker process died during the run",
+    "missing_data": "the dataset's file is not on this machine",
+    "unsupported": "the model cannot handle this dataset",
+}
+"""Every way a run can fail; `status` of a record is "ok" or one of these."""
+
+FINAL_FAILURES = ("diverged", "unsupported")
+"""Failures that would happen again on every machine, so resuming does not retry them."""
+
+
+class UserError(Exception):
+    """Something a user can mend. Printed without a traceback; the message names the remedy."""
+
+
+class MissingData(UserError):
+    """The dataset's file is in none of the places that are looked at."""
+
+
+Params = Mapping[str, Any]
+
+
+def canonical(value: Any) -> str:
+    """JSON with one spelling per value: sorted keys, no spaces, no NaN."""
+    return json.dumps(value, sort_keys=True, separators=(",", ":"), allow_nan=False)
+
+
+def digest(value: Any, length: int = 64) -> str:
+    """SHA-256 of a value's canonical JSON, as hexadecimal."""
+    return hashlib.sha256(canonical(value).encode()).hexdigest()[:length]
+
+
+@dataclass(frozen=True)
+class DataRef:
+    """Which data: a registered dataset with its switches, or a user's own table."""
+
+    name: str
+    options: dict[str, Any] = field(default_factory=dict)
+    path: str | None = None
+    """Where a user's own table lies. Not part of its identity: `options["sha256"]` is."""
+
+    @property
+    def label(self) -> str:
+        """`syn1`, or `syn1:generator=fixed` with a switch; what the command line takes."""
+        shown = {k: v for k, v in self.options.items() if self.path is None}
+        return ":".join([self.name, *(f"{k}={v}" for k, v in sorted(shown.items()))])
+
+    @property
+    def folder(self) -> str:
+        """The label in a form that every file system takes: `syn1-fixed`."""
+        shown = [str(v) for _, v in sorted(self.options.items()) if self.path is None]
+        return "-".join([self.name, *shown])
+
+
+@dataclass(frozen=True)
+class RunSpec:
+    """Everything that determines a result. Small, and JSON on both sides of a process border."""
+
+    model: str
+    data: DataRef
+    repeat: int
+    fold: int
+    params: dict[str, Any]
+    """The complete settings handed to the model, apart from `random_state`."""
+    folds: int = FOLDS
+    valid_size: float = 0.1
+    seed: int = 42
+    revision: int = 1
+    """The model's revision in the registry: raised when its code changes results."""
+
+    @property
+    def setting(self) -> str:
+        """Name of everything but the split: runs that share it are averaged into one cell."""
+        identity = asdict(self)
+        for varying in ("repeat", "fold"):
+            identity.pop(varying)
+        identity["data"].pop("path")
+        return digest(identity, 8)
+
+    @property
+    def key(self) -> str:
+        """`knn/colon/1a2b3c4d/r0f3`: model, dataset, setting, split. Also the record's path."""
+        return f"{self.model}/{self.data.folder}/{self.setting}/r{self.repeat}f{self.fold}"
+
+    def to_dict(self) -> dict[str, Any]:
+        return asdict(self)
+
+    @classmethod
+    def from_dict(cls, value: Mapping[str, Any]) -> RunSpec:
+        return cls(**{**value, "data": DataRef(**value["data"])})
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a run leaves behind: its record and, where asked for, arrays to keep beside it."""
+
+    record: dict[str, Any]
+    arrays: bytes | None = None
+    """A NumPy .npz file's content."""
+
+    @property
+    def ok(self) -> bool:
+        return bool(self.record["status"] == "ok")
+
+
+def failed(
+    spec: RunSpec, kind: str, message: str, traceback: str = "", meta: Params | None = None
+) -> Outcome:
+    """The record of a run that did not finish."""
+    if kind not in FAILURES:
+        raise ValueError(f"kind of failure must be one of {list(FAILURES)}, however: {kind!r}")
+    return Outcome(
+        {
+            "schema": SCHEMA,
+            "key": spec.key,
+            "spec": spec.to_dict(),
+            "status": kind,
+            "error": {"message": message},
+            # Paths and line numbers differ between machines, so a traceback is not compared.
+            "meta": {"traceback": traceback, **(meta or {})},
+        }
+    )
+
+
+def parse_name(text: str) -> tuple[str, dict[str, Any]]:
+    """Split `name:key=value:key=value`; values are JSON where they parse, text otherwise.
+
+    >>> parse_name("svm:kernel=rbf:C=10")
+    ('svm', {'kernel': 'rbf', 'C': 10})
+    """
+    name, *pairs = text.split(":")
+    options: dict[str, Any] = {}
+    for pair in pairs:
+        key, equals, value = pair.partition("=")
+        if not (key and equals and value):
+            raise UserError(
+                f"Cannot read {pair!r} in {text!r}. Switches are written name:key=value, "
+                f"for example svm:kernel=rbf or syn1:generator=fixed."
+            )
+        try:
+            options[key] = json.loads(value)
+        except json.JSONDecodeError:
+            options[key] = value
+    return name, options

@@ -1,0 +1,170 @@
+"""Records on disk: one JSON file per run. A file that exists is complete.
+
+There is one writer, the parent process, and every write is a rename, so killing it at any
+moment leaves whole records only. Each record carries a checksum of its own content: a file that
+was cut, edited or put there by something else is named and set aside, never used and never lost.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import tempfile
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from benchmark.spec import SCHEMA, Outcome, RunSpec, UserError, canonical, digest
+
+_KEY = re.compile(r"[^/]+/[^/]+/[0-9a-f]{8}/r\d+f\d+")
+
+
+@dataclass(frozen=True)
+class Problem:
+    """A file in the results folder that is not a usable record, and why."""
+
+    path: Path
+    reason: str
+
+    def __str__(self) -> str:
+        return f"{self.path}: {self.reason}"
+
+
+class NotARecord(Exception):
+    """The file's content is not a record of this project; the message says why."""
+
+
+def write_atomic(path: Path, content: bytes) -> None:
+    """Write so that a reader sees the old file or the new one, never a part."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".tmp")
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        # mkstemp is private by default; records are meant to be shared.
+        os.chmod(temporary, 0o644)
+        os.replace(temporary, path)
+    except BaseException:
+        Path(temporary).unlink(missing_ok=True)
+        raise
+
+
+def encode(record: dict[str, Any]) -> bytes:
+    """A record as text: one line per field, so that two records can be compared by eye."""
+    sealed = {**record, "checksum": _checksum(record)}
+    lines = [f"{json.dumps(key)}: {canonical(value)}" for key, value in sealed.items()]
+    return ("{\n" + ",\n".join(lines) + "\n}\n").encode()
+
+
+def decode(content: bytes) -> dict[str, Any]:
+    """Read a record's text; raise NotARecord with the reason when it is not one."""
+    try:
+        record = json.loads(content)
+    except ValueError as error:
+        raise NotARecord(f"is not JSON ({error}); it may have been cut off or edited") from error
+    if not isinstance(record, dict) or not {"schema", "key", "spec", "status"} <= record.keys():
+        raise NotARecord("is not a record of this benchmark")
+    if record["schema"] != SCHEMA:
+        newer = isinstance(record["schema"], int) and record["schema"] > SCHEMA
+        remedy = "update this project to read it" if newer else "run it again to renew it"
+        raise NotARecord(f"has record format {record['schema']}, expected {SCHEMA}; {remedy}")
+    checksum = record.pop("checksum", None)
+    if checksum != _checksum(record):
+        raise NotARecord("does not match its own checksum: its content was changed or damaged")
+    return record
+
+
+def _checksum(record: dict[str, Any]) -> str:
+    return digest(record, 16)
+
+
+class Store:
+    """The records below one results folder."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self.runs = root / "runs"
+
+    def path(self, key: str) -> Path:
+        return self.runs / f"{key}.json"
+
+    def arrays_path(self, key: str) -> Path:
+        return self.runs / f"{key}.npz"
+
+    def load(self, path: Path) -> dict[str, Any]:
+        """Read one record file; NotARecord says what is wrong with it."""
+        record = decode(path.read_bytes())
+        try:
+            spec_key = RunSpec.from_dict(record["spec"]).key
+        except (TypeError, KeyError, AttributeError) as error:
+            raise NotARecord(f"has a run description that cannot be read ({error})") from error
+        if record["key"] != spec_key:
+            raise NotARecord(f"says it is {record['key']}, but its run is {spec_key}")
+        if path.parts[-4:] != (*spec_key.split("/")[:3], f"{spec_key.split('/')[3]}.json"):
+            raise NotARecord(f"belongs at {self.path(spec_key)}")
+        return record
+
+    def find(self, keys: Sequence[str]) -> tuple[dict[str, dict[str, Any]], list[Problem]]:
+        """Of the planned keys, the records that exist; and the files that are not records."""
+        records, problems = {}, []
+        for key in keys:
+            path = self.path(key)
+            try:
+                records[key] = self.load(path)
+            except FileNotFoundError:
+                continue
+            except (NotARecord, OSError) as error:
+                problems.append(Problem(path, str(error)))
+        return records, problems
+
+    def scan(self) -> Iterator[dict[str, Any] | Problem]:
+        """Every file of the folder, in order: a record, or a problem with its reason."""
+        for path in sorted(self.runs.rglob("*")):
+            if path.is_dir() or path.suffix == ".npz":
+                continue
+            if path.suffix == ".tmp" and path.name.startswith("."):
+                continue  # the unfinished write of a run that was killed; `tidy` removes it
+            key = path.relative_to(self.runs).with_suffix("").as_posix()
+            if path.suffix != ".json" or not _KEY.fullmatch(key):
+                yield Problem(path, "is not where or what a record is")
+                continue
+            try:
+                yield self.load(path)
+            except (NotARecord, OSError) as error:
+                yield Problem(path, str(error))
+
+    def write(self, outcome: Outcome) -> Path:
+        """Keep an outcome: arrays first, the record last, because the record says it is done."""
+        key = outcome.record["key"]
+        if outcome.arrays is not None:
+            write_atomic(self.arrays_path(key), outcome.arrays)
+        write_atomic(self.path(key), encode(outcome.record))
+        return self.path(key)
+
+    def set_aside(self, problem: Problem) -> Path:
+        """Move a file that is not a record out of the way, keeping its content."""
+        target = self.root / "set-aside" / problem.path.relative_to(self.root)
+        while target.exists():
+            target = target.with_name(target.name + "~")
+        target.parent.mkdir(parents=True, exist_ok=True)
+        os.replace(problem.path, target)
+        return target
+
+    def tidy(self) -> None:
+        """Remove the unfinished writes that a killed process left behind."""
+        for path in self.runs.rglob(".*.tmp"):
+            path.unlink(missing_ok=True)
+
+    def resolve(self, text: str) -> Path:
+        """A record named by its file or its key."""
+        for path in (Path(text), self.path(text), self.runs / text):
+            if path.is_file():
+                return path
+        raise UserError(
+            f"No record {text!r}: neither a file nor a key below {self.runs}. "
+            f"Keys look like knn/colon/1a2b3c4d/r0f3."
+        )

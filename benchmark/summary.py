@@ -1,0 +1,90 @@
+"""What `run` and `tune` print: one line per model and dataset."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import statistics
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from benchmark.spec import RunSpec
+
+COLUMNS = ("model", "dataset", "settings", "runs", "balanced_accuracy", "std", "selected_features")
+
+Row = dict[str, Any]
+
+
+def summarise(
+    model: str,
+    dataset: str,
+    params: Mapping[str, Any],
+    specs: Sequence[RunSpec],
+    records: Mapping[str, Any],
+) -> Row:
+    """Mean and sample deviation of the test score over the runs of one setting, in percent."""
+    good = [r for s in specs if (r := records.get(s.key)) and r["status"] == "ok"]
+    scores = [100 * r["scores"]["test"]["balanced_accuracy"] for r in good]
+    counts = [r["selection"]["mean"] for r in good if r["selection"]]
+    return {
+        "model": model,
+        "dataset": dataset,
+        "settings": " ".join(f"{k}={v}" for k, v in params.items()) or "fixed",
+        "runs": len(good),
+        "planned": len(specs),
+        "balanced_accuracy": statistics.fmean(scores) if scores else None,
+        "std": statistics.stdev(scores) if len(scores) > 1 else None,
+        "selected_features": statistics.fmean(counts) if counts else None,
+    }
+
+
+def to_json(rows: Sequence[Row]) -> str:
+    return json.dumps(list(rows), indent=1)
+
+
+def to_csv(rows: Sequence[Row]) -> str:
+    text = io.StringIO()
+    writer = csv.DictWriter(text, COLUMNS, extrasaction="ignore", lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
+    return text.getvalue().rstrip("\n")
+
+
+def to_markdown(rows: Sequence[Row]) -> str:
+    """A table that reads well in a terminal and renders on the web."""
+    head = ["model", "dataset", "settings", "runs", "balanced accuracy %", "features"]
+    body = [
+        [
+            row["model"],
+            row["dataset"],
+            row["settings"],
+            str(row["runs"])
+            if row["runs"] == row["planned"]
+            else f"{row['runs']} of {row['planned']}",
+            _pair(row["balanced_accuracy"], row["std"]),
+            "-" if row["selected_features"] is None else f"{row['selected_features']:.1f}",
+        ]
+        for row in rows
+    ]
+    return grid([head, *body])
+
+
+def grid(lines: Sequence[Sequence[str]]) -> str:
+    """Rows of text as an aligned Markdown table; the first row is the head."""
+    widths = [max(len(line[i]) for line in lines) for i in range(len(lines[0]))]
+    rule = ["-" * width for width in widths]
+    rows = [lines[0], rule, *lines[1:]]
+    return "\n".join(
+        "| " + " | ".join(text.ljust(width) for text, width in zip(row, widths, strict=True)) + " |"
+        for row in rows
+    )
+
+
+def _pair(mean: float | None, std: float | None) -> str:
+    if mean is None:
+        return "-"
+    return f"{mean:.2f}" if std is None else f"{mean:.2f} ± {std:.2f}"
+
+
+FORMATS = {"md": to_markdown, "csv": to_csv, "json": to_json}

@@ -1,0 +1,193 @@
+"""The worker process: reads runs from its input, writes their outcomes to its output.
+
+Every run is done in such a child, whatever the executor, so that a limit really stops it and a
+crash costs one run. Both directions are lines of JSON; nothing is unpickled.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import os
+import queue
+import select
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Collection
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Any
+
+from benchmark.runtime import ONE_THREAD
+from benchmark.spec import Outcome, RunSpec, failed
+
+POLL_SECONDS = 0.1
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What one run may use; None is no limit."""
+
+    seconds: float | None = None
+    memory_mb: float | None = None
+
+
+class Worker:
+    """A child process that does runs one after the other, and is replaced when it dies."""
+
+    def __init__(self, limits: Limits = Limits()) -> None:
+        self.limits = limits
+        self._process: subprocess.Popen[bytes] | None = None
+        self._errors: IO[bytes] | None = None
+        self._closed = False
+
+    def run(self, spec: RunSpec, keep: Collection[str] = ()) -> Outcome:
+        """Do one run in the child. Never raises: a dead child is an outcome too."""
+        process = self._start()
+        start = time.monotonic()
+        request = json.dumps({"spec": spec.to_dict(), "keep": sorted(keep)})
+        try:
+            assert process.stdin is not None
+            process.stdin.write(request.encode() + b"\n")
+            process.stdin.flush()
+            reply, broken = self._wait(process, start)
+        except BrokenPipeError:
+            reply, broken = None, "killed"
+        elapsed = round(time.monotonic() - start, 3)
+        if reply is None:
+            message = self._explain(broken, elapsed)
+            tail = self._stop()
+            return failed(spec, broken, message, tail, {"seconds": {"total": elapsed}})
+        arrays = reply["arrays"]
+        record = reply["record"]
+        record["meta"]["seconds"] = {**record["meta"].get("seconds", {}), "total": elapsed}
+        return Outcome(record, base64.b64decode(arrays) if arrays else None)
+
+    def close(self) -> None:
+        """End the child, also in the middle of a run that another thread waits for."""
+        self._closed = True
+        if self._process is not None:
+            _kill(self._process)
+
+    def _start(self) -> subprocess.Popen[bytes]:
+        if self._process is None or self._process.poll() is not None:
+            self._errors = tempfile.TemporaryFile()
+            self._process = subprocess.Popen(
+                [sys.executable, "-m", "benchmark.worker"],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=self._errors,
+                env={**os.environ, **ONE_THREAD},
+                # Its own group: Ctrl-C reaches the parent only, and a kill reaches grandchildren.
+                start_new_session=True,
+            )
+        return self._process
+
+    def _wait(self, process: subprocess.Popen[bytes], start: float) -> tuple[Any, str]:
+        """The child's reply, or None and the kind of failure."""
+        assert process.stdout is not None
+        received = bytearray()
+        while not received.endswith(b"\n"):
+            if self._closed:
+                return None, "killed"
+            ready, _, _ = select.select([process.stdout], [], [], POLL_SECONDS)
+            if ready:
+                chunk = os.read(process.stdout.fileno(), 1 << 20)
+                if not chunk:
+                    return None, "killed"
+                received += chunk
+            elif self.limits.seconds and time.monotonic() - start > self.limits.seconds:
+                return None, "timeout"
+            elif self.limits.memory_mb and memory_mb(process.pid) > self.limits.memory_mb:
+                return None, "out_of_memory"
+        return json.loads(received), ""
+
+    def _explain(self, kind: str, elapsed: float) -> str:
+        if kind == "timeout":
+            return f"stopped after {elapsed:.0f} s; the limit was {self.limits.seconds:g} s"
+        if kind == "out_of_memory":
+            return f"stopped at its memory limit of {self.limits.memory_mb:g} MB"
+        code = self._process.wait() if self._process and not self._closed else None
+        name = signal.Signals(-code).name if code is not None and code < 0 else f"exit code {code}"
+        hint = "; the system may have run out of memory" if name == "SIGKILL" else ""
+        return f"the worker process died after {elapsed:.0f} s ({name}{hint})"
+
+    def _stop(self) -> str:
+        """Kill the child; return the end of what it wrote to its error output."""
+        process, errors = self._process, self._errors
+        self._process = self._errors = None
+        if process is None or errors is None:
+            return ""
+        _kill(process)
+        for pipe in (process.stdin, process.stdout):
+            if pipe:
+                try:
+                    pipe.close()
+                except BrokenPipeError:
+                    pass  # the rest of a request that nobody will read
+        errors.seek(0)
+        tail = errors.read()[-4000:].decode(errors="replace")
+        errors.close()
+        return tail
+
+
+def _kill(process: subprocess.Popen[bytes]) -> None:
+    try:
+        os.killpg(process.pid, signal.SIGKILL)
+    except ProcessLookupError:
+        pass  # it is gone already, which is what is wanted
+    process.wait()
+
+
+def memory_mb(pid: int) -> float:
+    """Resident memory of a process, in MB; 0 when it is gone."""
+    import psutil
+
+    try:
+        return float(psutil.Process(pid).memory_info().rss) / 2**20
+    except psutil.Error:
+        return 0.0
+
+
+def serve() -> None:
+    """The child's side: do runs until the input ends."""
+    # Libraries print to standard output; the replies go through a descriptor they do not know.
+    replies = os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    _volunteer_for_oom()
+    requests: queue.SimpleQueue[bytes] = queue.SimpleQueue()
+    threading.Thread(target=_read, args=(requests,), daemon=True).start()
+
+    from benchmark.run import execute
+
+    while True:
+        request = json.loads(requests.get())
+        outcome = execute(RunSpec.from_dict(request["spec"]), request["keep"])
+        arrays = base64.b64encode(outcome.arrays).decode() if outcome.arrays else None
+        reply = json.dumps({"record": outcome.record, "arrays": arrays})
+        replies.write(reply.encode() + b"\n")
+        replies.flush()
+
+
+def _read(requests: queue.SimpleQueue[bytes]) -> None:
+    for line in sys.stdin.buffer:
+        requests.put(line)
+    # The parent is gone, perhaps killed: a run that nobody waits for must not go on.
+    os._exit(0)
+
+
+def _volunteer_for_oom() -> None:
+    """If the machine runs out of memory, lose this run rather than the whole campaign."""
+    try:
+        Path("/proc/self/oom_score_adj").write_text("500")
+    except OSError:
+        pass  # not Linux, or not allowed: the default order applies
+
+
+if __name__ == "__main__":
+    serve()

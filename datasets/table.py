@@ -1,0 +1,347 @@
+"""A user's own table: csv, tsv, parquet, arff, mat or npz, with one column to predict.
+
+The protocol knows numbers without gaps and classes of five members or more, so a table that has
+anything else is refused with the columns and the remedy. Nothing is imputed or encoded quietly.
+"""
+
+from __future__ import annotations
+
+import difflib
+import gzip
+import math
+import sys
+import zipfile
+from collections.abc import Callable, Collection, Iterable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from benchmark.spec import FOLDS, UserError
+
+from . import arff
+from .raw import Raw
+
+LARGE = 100e6
+"""Bytes from which a remark on the waiting time is due."""
+
+MAX_CLASSES = 100
+"""More different labels than this are measurements rather than classes."""
+
+VALID_SIZE = 0.1
+
+
+def read(path: Path, *, target: str | None, drop: Collection[str] = ()) -> Raw:
+    """Read and check a table; every complaint is a UserError that names the remedy."""
+    size = path.stat().st_size
+    if size == 0:
+        raise UserError(f"{path} is empty.")
+    if size > LARGE:
+        print(f"Reading {path.name} ({size / 1e6:.0f} MB), please wait.", file=sys.stderr)
+    frame = _read_frame(path, target)
+    notes: list[str] = []
+    frame = _without_index(frame, notes)
+    _check_columns(path, frame)
+    target = _find_target(path, frame, target)
+    frame = _without_dropped(path, frame, target, drop, notes)
+    y = frame.pop(target)
+    _check_target(path, target, y)
+    X = _numbers(path, frame, notes)
+    _note_ids(frame, notes)
+    return Raw(X, y.to_numpy(), [str(name) for name in frame.columns], notes=notes)
+
+
+# --- files to a table -------------------------------------------------------------------------
+
+
+def _read_frame(path: Path, target: str | None) -> pd.DataFrame:
+    """One column per feature, and the target among them."""
+    readers: dict[str, Callable[[Path], pd.DataFrame]] = {
+        ".csv": _read_text,
+        ".tsv": _read_text,
+        ".txt": _read_text,
+        ".parquet": pd.read_parquet,
+        ".arff": arff.read,
+        ".mat": lambda path: _from_arrays(path, _read_mat(path), target),
+        ".npz": lambda path: _from_arrays(path, _read_npz(path), target),
+    }
+    suffix = Path(path.stem).suffix if path.suffix == ".gz" else path.suffix
+    reader = readers.get(suffix.lower())
+    if reader is None or (path.suffix == ".gz" and reader is not _read_text):
+        raise UserError(
+            f"{path} ends in {path.suffix or 'nothing'}; tables end in .csv, .tsv, .txt "
+            f"(also with .gz), .parquet, .arff, .mat or .npz."
+        )
+    try:
+        frame = reader(path)
+    except UserError:
+        raise
+    except UnicodeDecodeError as error:
+        raise UserError(
+            f"{path} is not UTF-8 text (byte {error.start}). Save it as UTF-8, for example with "
+            f"`iconv -f latin1 -t utf-8`; if it is not text at all, give it its right ending."
+        ) from error
+    except Exception as error:  # parsers raise almost anything on a file of another form
+        detail = " ".join(str(error).split())[:200]
+        raise UserError(f"{path} cannot be read as {suffix}: {detail}") from error
+    if frame.empty:
+        raise UserError(f"{path} has {len(frame)} rows and {frame.shape[1]} columns.")
+    return frame
+
+
+def _read_text(path: Path) -> pd.DataFrame:
+    """Comma, semicolon or tab, whichever the first line has most of."""
+    opener = gzip.open if path.suffix == ".gz" else Path.open
+    with opener(path, "rb") as lines:  # type: ignore[operator]
+        header = lines.readline(1_000_000)
+    if b"\0" in header:
+        raise UserError(f"{path} holds binary data, not text.")
+    separator = max(",;\t", key=header.decode("utf-8-sig").count)
+    # `header=None` lets two columns of one name be seen; pandas would rename the second.
+    names = pd.read_csv(
+        path, sep=separator, header=None, nrows=1, dtype=str, encoding="utf-8-sig",
+        keep_default_na=False,
+    )  # fmt: skip
+    frame = pd.read_csv(
+        path, sep=separator, encoding="utf-8-sig", na_values=["?"], skipinitialspace=True,
+        index_col=False, on_bad_lines="error",
+    )  # fmt: skip
+    frame.columns = pd.Index([str(name).strip() for name in names.iloc[0]])
+    return frame
+
+
+def _read_mat(path: Path) -> dict[str, np.ndarray[Any, Any]]:
+    from scipy.io import loadmat
+
+    try:
+        content = loadmat(path)
+    except NotImplementedError as error:
+        raise UserError(
+            f"{path} is a MATLAB 7.3 file; save it again with the option -v7."
+        ) from error
+    return {key: value for key, value in content.items() if not key.startswith("__")}
+
+
+def _read_npz(path: Path) -> dict[str, np.ndarray[Any, Any]]:
+    if not zipfile.is_zipfile(path):
+        raise UserError(f"{path} is not an .npz file; numpy.savez(path, X=X, y=y) writes one.")
+    with np.load(path, allow_pickle=False) as archive:
+        try:
+            return {key: archive[key] for key in archive.files}
+        except ValueError as error:
+            raise UserError(
+                f"{path} holds Python objects, which are not loaded for safety. "
+                f"Save plain numbers and texts: numpy.savez(path, X=X, y=y)."
+            ) from error
+
+
+def _from_arrays(
+    path: Path, arrays: dict[str, np.ndarray[Any, Any]], target: str | None
+) -> pd.DataFrame:
+    """A matrix called X, or the only one, and the labels: the array that the target names."""
+    wanted = target or "y"
+    label = next((key for key in arrays if key == wanted), None) or next(
+        (key for key in arrays if key.lower() == wanted.lower()), None
+    )
+    if label is None:
+        raise UserError(
+            f"{path} holds no array {wanted!r} with the labels; it holds {sorted(arrays)}. "
+            f"Name the right one with --target."
+        )
+    y = _labels(arrays[label])
+    matrices = {
+        key: value
+        for key, value in arrays.items()
+        if key != label and value.ndim == 2 and len(value) == len(y) and value.dtype.kind in "biuf"
+    }
+    key = "X" if "X" in matrices else next(iter(matrices), None) if len(matrices) == 1 else None
+    if key is None:
+        shapes = {name: value.shape for name, value in arrays.items()}
+        raise UserError(
+            f"{path} needs a matrix of numbers called X with {len(y)} rows; it holds {shapes}."
+        )
+    frame = pd.DataFrame(
+        matrices[key], columns=[f"x{j}" for j in range(1, matrices[key].shape[1] + 1)]
+    )
+    frame[target or label] = y
+    return frame
+
+
+def _labels(values: np.ndarray[Any, Any]) -> list[Any]:
+    """A column of labels; MATLAB wraps texts in arrays of their own."""
+    flat = np.asarray(values).ravel()
+    return [
+        item.item() if isinstance(item, np.ndarray) and item.size == 1 else item for item in flat
+    ]
+
+
+# --- columns ----------------------------------------------------------------------------------
+
+
+def _without_index(frame: pd.DataFrame, notes: list[str]) -> pd.DataFrame:
+    """Leave out the nameless first column that pandas and R write for the row names."""
+    first = str(frame.columns[0])
+    if first not in ("", "Unnamed: 0", "__index_level_0__") or frame.shape[1] < 2:
+        return frame
+    notes.append("nameless first column taken as row names and left out")
+    return frame.iloc[:, 1:]
+
+
+def _check_columns(path: Path, frame: pd.DataFrame) -> None:
+    twice = sorted({str(name) for name in frame.columns[frame.columns.duplicated()]})
+    if twice:
+        raise UserError(f"{path} has more than one column named {_listed(twice)}. Rename them.")
+
+
+def _find_target(path: Path, frame: pd.DataFrame, target: str | None) -> str:
+    names = [str(name) for name in frame.columns]
+    frame.columns = pd.Index(names)
+    if not target:
+        raise UserError(
+            f"Say which column of {path} is to be predicted: --target NAME. "
+            f"The columns are {_listed(names)}."
+        )
+    if target in names:
+        return target
+    near = difflib.get_close_matches(target, names, n=3, cutoff=0.5)
+    near += [name for name in names if name.lower() == target.lower() and name not in near]
+    hint = f"Did you mean {_listed(near)}?" if near else f"The columns are {_listed(names)}."
+    raise UserError(f"{path} has no column {target!r} to predict. {hint}")
+
+
+def _without_dropped(
+    path: Path, frame: pd.DataFrame, target: str, drop: Collection[str], notes: list[str]
+) -> pd.DataFrame:
+    unknown = [name for name in drop if name not in frame.columns or name == target]
+    if unknown:
+        raise UserError(f"{path} has no features {_listed(unknown)} that could be dropped.")
+    if drop:
+        notes.append(f"columns left out on request: {_listed(drop)}")
+    if len(frame.columns) - len(drop) < 2:
+        raise UserError(f"{path} has no feature besides the target {target!r}.")
+    return frame.drop(columns=list(drop))
+
+
+# --- the target -------------------------------------------------------------------------------
+
+
+def _check_target(path: Path, target: str, y: "pd.Series[Any]") -> None:
+    """Classes that can be spread over five folds and a validation part."""
+    missing = int(y.isna().sum())
+    if missing:
+        raise UserError(
+            f"{missing} of {len(y)} rows of {path} have no {target!r}. Remove these rows."
+        )
+    sizes = y.value_counts()
+    if len(sizes) == 1:
+        raise UserError(
+            f"All {len(y)} rows of {path} have {target!r} = {sizes.index[0]!r}; "
+            f"two classes are needed."
+        )
+    _check_not_regression(path, target, y, len(sizes))
+    small = sizes[sizes < FOLDS]
+    if len(small):
+        shown = ", ".join(f"{label!r}: {size}" for label, size in list(small.items())[:5])
+        raise UserError(
+            f"{FOLDS} folds need {FOLDS} rows of every class; {target!r} has {len(small)} "
+            f"classes with fewer ({shown}). Merge or remove them."
+        )
+    n_valid = math.ceil(VALID_SIZE * (len(y) - math.ceil(len(y) / FOLDS)))
+    if n_valid < len(sizes):
+        raise UserError(
+            f"{len(y)} rows give a validation part of {n_valid}, too few for {len(sizes)} classes "
+            f"of {target!r}. Add rows or merge classes: ten rows in a training fold of "
+            f"four fifths are needed per class."
+        )
+
+
+def _check_not_regression(path: Path, target: str, y: "pd.Series[Any]", n_classes: int) -> None:
+    numeric = pd.api.types.is_numeric_dtype(y) and not pd.api.types.is_bool_dtype(y)
+    fractions = numeric and bool((y.astype(float) % 1 != 0).any())
+    if n_classes > MAX_CLASSES or (fractions and n_classes > max(10, len(y) / 10)):
+        kind = "numbers" if numeric else "texts"
+        raise UserError(
+            f"{target!r} of {path} has {n_classes} different {kind} in {len(y)} rows: it looks "
+            f"like {'a measurement' if numeric else 'an identifier'}, and classes are needed. "
+            f"Name another column with --target, or put the values into a few groups."
+        )
+
+
+# --- the features -----------------------------------------------------------------------------
+
+
+def _numbers(path: Path, frame: pd.DataFrame, notes: list[str]) -> np.ndarray[Any, Any]:
+    """All features as float64, or a complaint that names the columns."""
+    text, parsed, flags = [], [], []
+    columns: dict[str, Any] = {}
+    for name in frame.columns:
+        column = frame[name]
+        if pd.api.types.is_bool_dtype(column) and not column.isna().any():
+            flags.append(name)
+            columns[name] = column.astype(float)
+        elif not pd.api.types.is_numeric_dtype(column) or pd.api.types.is_complex_dtype(column):
+            numbers = _parsed(column)
+            (text if numbers is None else parsed).append(name)
+            if numbers is not None:
+                columns[name] = numbers
+    if text:
+        raise UserError(
+            f"{path} has {len(text)} columns that are not numbers: {_listed(text)}. Leave them out "
+            f"with --drop, or encode them before (one column per category, points for decimals)."
+        )
+    if parsed:
+        notes.append(f"numbers written as text: {_listed(parsed)}")
+    if flags:
+        notes.append(f"true and false as 1 and 0: {_listed(flags)}")
+    frame = frame.assign(**columns) if columns else frame
+    X = frame.to_numpy(dtype=np.float64, na_value=np.nan)
+    _check_finite(path, frame.columns, X)
+    return X
+
+
+def _parsed(column: "pd.Series[Any]") -> "pd.Series[Any] | None":
+    """A column of texts as numbers, or None if one of them is something else."""
+    if not (
+        column.dtype == object or isinstance(column.dtype, pd.StringDtype | pd.CategoricalDtype)
+    ):
+        return None
+    given = column.notna()
+    numbers = pd.to_numeric(column.astype(str).str.strip().where(given), errors="coerce")
+    return None if bool((numbers.isna() & given).any()) else numbers.astype(float)
+
+
+def _check_finite(path: Path, names: pd.Index, X: np.ndarray[Any, Any]) -> None:
+    for what, bad, remedy in (
+        ("missing", np.isnan, "The protocol imputes nothing: remove these rows or columns (--drop),"
+         " or fill the gaps before"),
+        ("infinite", np.isinf, "Remove or replace them"),
+    ):  # fmt: skip
+        counts = bad(X).sum(axis=0)
+        worst = np.flatnonzero(counts)
+        if len(worst):
+            shown = ", ".join(f"{names[j]!r}: {counts[j]}" for j in worst[:5])
+            more = f" and {len(worst) - 5} more" if len(worst) > 5 else ""
+            raise UserError(
+                f"{path} has {counts.sum()} {what} values in {len(worst)} columns ({shown}{more}). "
+                f"{remedy}."
+            )
+
+
+def _note_ids(frame: pd.DataFrame, notes: list[str]) -> None:
+    """Name columns that number the rows: kept, but they hold nothing to learn."""
+    ids = [
+        str(name)
+        for name in frame.columns
+        if len(frame) > 2
+        and pd.api.types.is_integer_dtype(frame[name])
+        and bool((frame[name].diff().iloc[1:] == 1).all())
+    ]
+    if ids:
+        notes.append(f"columns that only number the rows were kept: {_listed(ids)}")
+
+
+def _listed(names: Iterable[object], at_most: int = 8) -> str:
+    names = [repr(str(name)) for name in names]
+    more = f" and {len(names) - at_most} more" if len(names) > at_most else ""
+    return ", ".join(names[:at_most]) + more

@@ -1,0 +1,137 @@
+"""The contract, over every registered model. A new model is covered without editing this file."""
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.datasets import make_classification
+from sklearn.utils.estimator_checks import check_estimator
+
+from benchmark.registry import load_class, models
+
+# Cheaper settings where the registry's would make the contract slow; they change no interface.
+QUICK = {
+    "catboost": {"iterations": 20},
+    "rf": {"n_estimators": 20},
+    "lightgbm": {"n_estimators": 50},
+    "lasso": {"max_iter": 200},
+}
+
+# scikit-learn's own checks that a model fails, each with the reason why it may.
+EXPECTED_FAILURES: dict[str, dict[str, str]] = {}
+
+
+def toy(n_classes=3, n_samples=60, n_features=12):
+    X, y = make_classification(
+        n_samples, n_features, n_informative=min(6, n_features), n_redundant=0,
+        n_classes=n_classes, n_clusters_per_class=1, random_state=0,
+    )  # fmt: skip
+    return X.astype(np.float32), y
+
+
+def build(name, **settings):
+    entry = models()[name]
+    params = {**entry.params, **QUICK.get(name, {}), **settings}
+    return load_class(entry)(**params, random_state=42)
+
+
+every_model = pytest.mark.parametrize("name", list(models()))
+
+
+@every_model
+def test_registry_settings_are_accepted_and_stored_unchanged(name):
+    entry = models()[name]
+    for point in [{}, *entry.search.points(), *entry.published.values()]:
+        params = {**entry.params, **point}
+        model = load_class(entry)(**params, random_state=7)
+        stored = model.get_params()
+        assert {key: stored[key] for key in params} == params
+        assert stored["random_state"] == 7
+        learned = [a for a in vars(model) if a.endswith("_") and not a.startswith("_")]
+        assert learned == [], "__init__ must not compute"
+
+
+@every_model
+@pytest.mark.parametrize("n_classes", [2, 3, 10])
+def test_fit_and_predict(name, n_classes):
+    X, y = toy(n_classes, n_samples=40 * n_classes)
+    before = X.copy(), y.copy()
+    model = build(name)
+    assert model.fit(X, y) is model
+    assert np.array_equal(X, before[0]) and np.array_equal(y, before[1])
+    proba = model.predict_proba(X)
+    assert proba.shape == (len(X), n_classes)
+    assert np.isfinite(proba).all()
+    np.testing.assert_allclose(proba.sum(axis=1), 1, atol=1e-5)
+    # Far above chance on its own training data: a model that learns nothing fails here.
+    assert (model.predict(X) == y).mean() > 0.5 + 0.5 / n_classes - 0.05
+
+
+@every_model
+def test_eval_set_and_other_labels(name):
+    X, y = toy()
+    names = np.array(["benign", "malignant", "normal"])[y]
+    with_codes = build(name).fit(X[:45], y[:45], eval_set=(X[45:], y[45:]))
+    with_names = build(name).fit(X[:45], names[:45], eval_set=(X[45:], names[45:]))
+    np.testing.assert_array_equal(with_codes.predict_proba(X), with_names.predict_proba(X))
+    assert set(with_names.predict(X)) <= set(names)
+    with pytest.raises(ValueError, match="eval_set has labels"):
+        build(name).fit(X[y != 2], y[y != 2], eval_set=(X, y))
+
+
+@every_model
+def test_same_seed_same_bits_whatever_ran_before(name):
+    X, y = toy()
+    first = build(name).fit(X, y).predict_proba(X)
+    other = next(other for other in models() if other != name)
+    build(other).fit(*toy(2)).predict_proba(toy(2)[0])
+    np.random.default_rng(0).random()
+    np.random.rand(3)  # noqa: NPY002 - disturbing the global generator is the point
+    assert np.array_equal(build(name).fit(X, y).predict_proba(X), first)
+    copy = clone(build(name))
+    assert np.array_equal(copy.fit(X, y).predict_proba(X), first)
+
+
+@every_model
+def test_selection_matches_the_registry(name):
+    X, y = toy()
+    model = build(name).fit(X, y)
+    selects = models()[name].selects
+    assert hasattr(model, "select") == (selects != "none")
+    if selects == "none":
+        return
+    mask = model.select(X[:7])
+    assert mask.shape == (7, X.shape[1]) and mask.dtype == bool
+    assert mask.any()
+    if selects == "global":
+        assert (mask == mask[0]).all()
+
+
+@every_model
+def test_selectors_find_the_informative_features(name):
+    if models()[name].selects == "none":
+        pytest.skip("selects no features")
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(200, 30)).astype(np.float32)
+    y = (X[:, 3] + X[:, 17] > 0).astype(int)
+    mask = build(name).fit(X[:160], y[:160], eval_set=(X[160:], y[160:])).select(X)
+    assert mask[:, [3, 17]].mean() > 0.9
+
+
+@every_model
+def test_one_feature(name):
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=(60, 1)).astype(np.float32)
+    y = (X[:, 0] > 0).astype(int)
+    assert (build(name).fit(X, y).predict(X) == y).mean() > 0.9
+
+
+@every_model
+def test_one_class_is_refused(name):
+    X, _ = toy()
+    with pytest.raises(ValueError, match="class"):
+        build(name).fit(X, np.zeros(len(X), dtype=int))
+
+
+@every_model
+def test_scikit_learn_contract(name):
+    check_estimator(build(name), expected_failed_checks=EXPECTED_FAILURES.get(name, {}))
