@@ -77,9 +77,10 @@ def cell(table: int, method: str, dataset: str, metric: str) -> Printed | None:
 def decimals(table: int, metric: str) -> int:
     """How many decimals the paper prints for a metric of a table.
 
-    The file drops trailing zeros (77.5 is printed 77.50), so the longest cell tells.
+    The file drops trailing zeros (77.5 is printed 77.50), so the longest cell tells. A metric that
+    the table lacks has two, like most of the paper.
     """
-    return _decimals().get((table, metric), 0)
+    return _decimals().get((table, metric), 2)
 
 
 @cache

@@ -46,7 +46,9 @@ def ranks(scores: Scores, ties: str = "min", missing: str = "mean") -> Filled:
     unranked, `last` puts it behind all others.
     """
     if ties not in TIES or missing not in MISSING:
-        raise ValueError(f"ties is one of {TIES} and missing of {MISSING}, got {ties!r}, {missing!r}")
+        raise ValueError(
+            f"ties is one of {TIES} and missing of {MISSING}, got {ties!r}, {missing!r}"
+        )
     columns = [_ranked(column, ties, missing) for column in zip(*scores, strict=True)]
     return [list(row) for row in zip(*columns, strict=True)]
 
@@ -209,7 +211,8 @@ def equal_as_printed(value: float, printed: float, decimals: int) -> bool:
     A value half-way between two printable ones counts as equal to both, because nobody knows
     whether the paper's tool rounded halves up, to even, or by the last bit of a binary fraction.
     """
-    return abs(value - printed) <= 0.5 * 10**-decimals + 1e-9
+    half_a_unit: float = 0.5 / 10**decimals
+    return abs(value - printed) <= half_a_unit + 1e-9
 
 
 def compare(ours: Sample, printed: Sample, decimals: int) -> Verdict:
@@ -223,8 +226,8 @@ def compare(ours: Sample, printed: Sample, decimals: int) -> Verdict:
     the paper's single runs are unknown, so they cannot be paired, and Welch's test treats the two
     sides as independent. They are not: a hard split is hard for both. Their difference therefore
     varies less than the test assumes, and the test rejects too rarely. So `differs` is safe to
-    believe: the gap is larger than even independent splits would explain, hence settings or
-    implementation differ (up to the 1 in 20 that chance alone gives when many cells are tested).
+    believe: the gap is larger than even independent splits would explain, hence data, settings or
+    implementation differ (but for the at most 1 cell in 20 where chance alone says so).
     `within noise` is weak: with 25 runs and a deviation of 10 points, gaps below about 6 points
     pass. For a model without randomness, where the same settings give the same number, it
     must not be read as "reproduced"; only `exact` says that.

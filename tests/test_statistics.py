@@ -1,0 +1,216 @@
+"""Ranks, ADTM and verdicts: against the paper's own numbers and against SciPy."""
+
+import numpy as np
+import pytest
+import scipy.stats
+from hypothesis import given
+from hypothesis import strategies as st
+
+from benchmark import paper, statistics
+from benchmark.statistics import Sample
+
+NON_HDLSS = ("100-plants-texture", "cnae-9", "mfeat-fourier", "vehicle")
+
+
+def published(table, datasets):
+    methods = list(dict.fromkeys(c.method for c in paper.cells(table)))
+    metric = "balanced_accuracy"
+    return methods, [[paper.cell(table, m, d, metric).mean for d in datasets] for m in methods]
+
+
+def rows_equal_to_print(table, datasets, ties="min", missing="mean", ddof=1):
+    """The methods whose rank comes out as printed, in mean and deviation."""
+    methods, scores = published(table, datasets)
+    computed = statistics.over_datasets(statistics.ranks(scores, ties, missing), ddof)
+    equal = []
+    for method, (mean, std) in zip(methods, computed, strict=True):
+        cell = paper.cell(table, method, "", "mean_rank")
+        if round(mean, 2) == cell.mean and round(std, 2) == cell.std:
+            equal.append(method)
+    return equal
+
+
+def test_ranks_of_table_2():
+    equal = rows_equal_to_print(2, paper.DATASETS)
+    assert set(paper.METHODS) - set(equal) == {"l2x"}
+    methods, scores = published(2, paper.DATASETS)
+    l2x = methods.index("l2x")
+    mean, std = statistics.over_datasets(statistics.ranks(scores))[l2x]
+    assert (round(mean, 2), round(std, 2)) == (16.29, 0.76)
+    mean, std = statistics.over_datasets(statistics.ranks(scores), ddof=0)[l2x]
+    assert round(std, 2) == 0.70  # the printed deviation is the population's
+
+
+@pytest.mark.parametrize(
+    ("ties", "missing", "matching"),
+    [("min", "drop", 8), ("min", "last", 8), ("average", "mean", 14), ("dense", "mean", 10)],
+)
+def test_other_rules_do_not_reproduce_table_2(ties, missing, matching):
+    assert len(rows_equal_to_print(2, paper.DATASETS, ties, missing)) == matching
+
+
+def test_ranks_of_table_15_have_population_deviations():
+    assert len(rows_equal_to_print(15, NON_HDLSS, ddof=0)) == 7
+    assert not rows_equal_to_print(15, NON_HDLSS, ddof=1)
+
+
+def test_missing_cells_count_as_the_mean_of_the_others():
+    methods, scores = published(2, paper.DATASETS)
+    row = statistics.ranks(scores)[methods.index("invase")]
+    assert [row[paper.DATASETS.index(d)] for d in ("colon", "meta-dr", "prostate")] == [11, 11, 13]
+
+
+def test_ties_of_table_2():
+    methods, scores = published(2, paper.DATASETS)
+    ranks = statistics.ranks(scores)
+    prostate = paper.DATASETS.index("prostate")
+    assert ranks[methods.index("ridge")][prostate] == ranks[methods.index("mlp")][prostate] == 9
+
+
+@given(st.lists(st.integers(0, 5), min_size=1, max_size=8))
+def test_ranks_agree_with_scipy(column):
+    for ties in statistics.TIES:
+        ours = [row[0] for row in statistics.ranks([[float(x)] for x in column], ties)]
+        assert ours == scipy.stats.rankdata([-x for x in column], ties).tolist()
+
+
+def test_means_that_differ_in_the_last_bit_are_a_tie():
+    assert statistics.ranks([[0.1 + 0.2], [0.3]]) == [[1.0], [1.0]]
+
+
+def test_a_dataset_without_any_value_has_no_ranks():
+    assert statistics.ranks([[None, 1.0], [None, 2.0]]) == [[None, 2.0], [None, 1.0]]
+
+
+def test_a_rule_that_does_not_exist():
+    with pytest.raises(ValueError, match="ties is one of"):
+        statistics.ranks([[1.0]], ties="max")
+
+
+def test_adtm_of_table_2():
+    methods, scores = published(2, paper.DATASETS)
+    adtm = statistics.over_datasets(statistics.distances(scores))
+    assert {m: round(100 * a[0], 1) for m, a in zip(methods, adtm, strict=True)} == {
+        "protogate": 97.7,
+        "mlp": 90.2,
+        "realx": 87.9,
+        "lasso": 86.2,
+        "ridge": 83.6,
+        "lightgbm": 81.8,
+        "stg": 76.0,
+        "catboost": 74.1,
+        "llspin": 74.0,
+        "invase": 73.1,  # four datasets
+        "rf": 72.3,
+        "lspin": 70.6,
+        "xgboost": 67.6,
+        "knn": 65.5,
+        "svm": 34.6,
+        "tabnet": 27.0,
+        "l2x": 3.9,
+    }
+
+
+def test_adtm_of_equal_methods_tells_nothing():
+    assert statistics.distances([[1.0, 1.0], [1.0, 3.0]]) == [[None, 0.0], [None, 1.0]]
+
+
+def test_pooled_adtm_scales_by_single_runs():
+    runs = [[[0.0, 4.0], None], [[6.0, 10.0], [1.0, 2.0]]]
+    assert statistics.pooled_distances(runs) == [[0.2, None], [0.8, 0.5]]
+
+
+@given(st.floats(-30, 30), st.floats(1, 200))
+def test_student_p_agrees_with_scipy(t, df):
+    expected = 2 * scipy.stats.t.sf(abs(t), df)
+    assert statistics.student_p(t, df) == pytest.approx(expected, rel=1e-8, abs=1e-14)
+
+
+def test_corrected_resampled_t():
+    d = np.random.default_rng(0).normal(0.5, 1, 25)
+    t, p = statistics.corrected_resampled_t(list(d), rho=0)
+    plain = scipy.stats.ttest_1samp(d, 0)
+    assert (t, p) == pytest.approx((plain.statistic, plain.pvalue))
+    corrected, _ = statistics.corrected_resampled_t(list(d))
+    assert corrected == pytest.approx(t / np.sqrt(1 + 25 * 0.25))
+    assert statistics.corrected_resampled_t([0.0, 0.0]) == (0.0, 1.0)
+    assert statistics.corrected_resampled_t([1.0, 1.0])[1] == 0.0
+    with pytest.raises(ValueError, match="at least two"):
+        statistics.corrected_resampled_t([1.0])
+
+
+def test_sign_flip_agrees_with_scipy():
+    d = [1.0, 2.0, -0.5, 0.0, 3.0, 1.0, -1.0]
+    exact = scipy.stats.permutation_test(
+        (d,), np.mean, permutation_type="samples", n_resamples=np.inf
+    )
+    assert statistics.sign_flip_p(d) == pytest.approx(exact.pvalue)
+    assert statistics.sign_flip_p([1.0] * 7) == 2 / 2**7
+
+
+# Verdicts
+
+
+@pytest.mark.parametrize(
+    ("mean", "std", "word"),
+    [
+        (71.65, 12.03, "exact"),
+        (71.6549, 12.0251, "exact"),
+        (71.655, 12.035, "exact"),  # half-way: rounded up or down, nobody knows
+        (71.645, 12.025, "exact"),
+        (71.6551, 12.03, "within noise"),
+        (71.65, 12.04, "within noise"),
+        (75.00, 12.03, "within noise"),
+        (80.00, 12.03, "differs"),
+        (63.00, 12.03, "differs"),
+    ],
+)
+def test_verdict_of_a_cell(mean, std, word):
+    verdict = statistics.compare(Sample(mean, std), Sample(71.65, 12.03), 2)
+    assert verdict.word == word
+    assert verdict.difference == pytest.approx(mean - 71.65)
+
+
+def test_half_way_in_binary_is_half_way():
+    # 0.285 is stored below, 0.155 above its decimal value; both neighbours count for either.
+    for value, neighbours in ((0.285, (0.28, 0.29)), (0.155, (0.15, 0.16))):
+        assert all(statistics.equal_as_printed(value, n, 2) for n in neighbours)
+    assert not statistics.equal_as_printed(0.2851, 0.28, 2)
+
+
+def test_verdicts_use_welchs_test():
+    verdict = statistics.compare(Sample(75.0, 9.0), Sample(71.65, 12.03), 2)
+    expected = scipy.stats.ttest_ind_from_stats(75, 9, 25, 71.65, 12.03, 25, equal_var=False)
+    assert verdict.p == pytest.approx(expected.pvalue)
+    assert verdict.p < verdict.p_corrected < 1
+    assert verdict.why == f"difference +3.35, Welch p = {expected.pvalue:.2g}"
+
+
+def test_a_mean_that_equals_and_a_deviation_that_does_not_is_said():
+    verdict = statistics.compare(Sample(71.65, 10.0), Sample(71.65, 12.03), 2)
+    assert verdict.word == "within noise"
+    assert verdict.why.startswith("mean equal as printed, deviation 10.00 is not")
+
+
+def test_without_a_printed_deviation_the_mean_decides():
+    assert statistics.compare(Sample(70.10, 5.0), Sample(70.1, None), 2).word == "exact"
+    assert statistics.compare(Sample(72.00, 5.0), Sample(70.1, None), 2).word == "within noise"
+    assert statistics.compare(Sample(80.00, 5.0), Sample(70.1, None), 2).word == "differs"
+
+
+def test_values_that_never_vary():
+    assert statistics.compare(Sample(50.0, 0.0), Sample(50.0, 0.0), 2).word == "exact"
+    verdict = statistics.compare(Sample(50.0, 0.0), Sample(51.0, 0.0), 2)
+    assert (verdict.word, verdict.p, verdict.p_corrected) == ("differs", 0.0, 0.0)
+
+
+def test_verdict_over_datasets():
+    def word(ours, theirs):
+        printed = Sample(*statistics.mean_std(theirs))
+        return statistics.compare_over_datasets(ours, theirs, printed, 2).word
+
+    theirs = [1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0]
+    assert word(theirs, theirs) == "exact"
+    assert word([2.0, 1.0, 3.0, 5.0, 5.0, 6.0, 7.0], theirs) == "within noise"
+    assert word([x + 1 for x in theirs], theirs) == "differs"
+    assert word([2.0, 3.0, 4.0], [1.0, 2.0, 3.0]) == "incomplete"  # too few to reach p < 0.05
