@@ -20,7 +20,7 @@ class Means:
     store: Store
     jobs: int = 1
     dask: str | None = None
-    limits: Limits = Limits()
+    limits: Limits = field(default_factory=Limits)
     keep: Collection[str] = ()
     force: bool = False
     retry: bool = True

@@ -71,7 +71,7 @@ def main(argv: list[str] | None = None) -> int:
         return OK
 
 
-def _interrupt(number: int, frame: FrameType | None) -> None:
+def _interrupt(_number: int, _frame: FrameType | None) -> None:
     raise KeyboardInterrupt
 
 
@@ -255,7 +255,7 @@ def _how(sub: argparse.ArgumentParser) -> None:
 
 def list_(arguments: argparse.Namespace) -> int:
     """List the models, datasets and tables that exist, with their settings."""
-    listing = {
+    listing: dict[str, list[dict[str, Any]]] = {
         "models": [
             {
                 "name": m.name,
@@ -339,6 +339,7 @@ def run(arguments: argparse.Namespace) -> int:
 
     cells, protocol, means = _cells(arguments), _protocol(arguments), _means(arguments)
     chosen = [(cell, _setting(cell, arguments)) for cell in cells]
+    _tell_untuned(cells, arguments)
     plan = [
         (cell, params, cell.specs(params, protocol))
         for cell, params in chosen
@@ -352,6 +353,9 @@ def run(arguments: argparse.Namespace) -> int:
     if rows:
         print(FORMATS[arguments.format](rows))
     _tell_failures(report.failures)
+    unknown = [f"{cell.model} on {cell.data.label}" for cell, params in chosen if params is None]
+    if unknown and arguments.settings == "published":
+        say(f"No settings are known to reproduce the printed cell: {', '.join(unknown)}.")
     if report.failures:
         return FAILED
     return GAPS if report.absent or len(plan) < len(chosen) else OK
@@ -508,26 +512,32 @@ def _means(arguments: argparse.Namespace) -> Means:
 
 
 def _setting(cell: Cell, arguments: argparse.Namespace) -> dict[str, Any] | None:
-    """The settings that `run` uses for a cell; None, with a reason, if they are not known."""
+    """The settings that `run` uses for a cell; None if they are not known."""
     from benchmark.settings import prescribed, published
 
-    where = f"{cell.model} on {cell.data.label}"
     if arguments.settings == "published":
-        params = published(cell)
-        if params is None:
-            say(f"{where}: no published settings are known.")
-        return params
+        return published(cell)
     if arguments.settings == "default":
         return dict(cell.overrides)
     params = prescribed(arguments.results, cell)
-    if params is not None:
-        return params
-    remedy = f"`python -m benchmark tune --models {cell.model} --datasets {cell.data.label}`"
-    if arguments.settings == "tuned":
-        say(f"{where}: not tuned yet; {remedy} does it.")
-        return None
-    say(f"{where}: not tuned, so the registry's default settings are used; {remedy} tunes it.")
-    return dict(cell.overrides)
+    return dict(cell.overrides) if params is None and arguments.settings == "auto" else params
+
+
+def _tell_untuned(cells: list[Cell], arguments: argparse.Namespace) -> None:
+    """Say which settings are not the paper's rule's choice, and how to make them so."""
+    from benchmark.settings import prescribed
+
+    names = [
+        f"{cell.model} on {cell.data.label}"
+        for cell in cells
+        if prescribed(arguments.results, cell) is None
+    ]
+    if names and arguments.settings in ("auto", "tuned"):
+        then = "default settings are used" if arguments.settings == "auto" else "they are left out"
+        say(
+            f"Not tuned, so {then}: {', '.join(names)}.\n"
+            f"`python -m benchmark tune` with the same words chooses settings by validation score."
+        )
 
 
 def _table_name(text: str) -> str:

@@ -25,7 +25,7 @@ class SerialExecutor(Executor):
         future: Future[Any] = Future()
         try:
             future.set_result(fn(*args, **kwargs))
-        except Exception as error:
+        except Exception as error:  # noqa: BLE001 - a future carries any exception
             future.set_exception(error)
         return future
 
@@ -75,7 +75,7 @@ def _dask(address: str) -> Iterator[tuple[Executor, int]]:
             "--dask needs Dask distributed: pip install 'protogate-benchmark[dask]'."
         ) from error
     try:
-        client = Client(address, timeout="15s", set_as_default=False)
+        client: Any = Client(address, timeout="15s", set_as_default=False)  # type: ignore[no-untyped-call]
     except (OSError, TimeoutError, ValueError) as error:
         raise UserError(
             f"No Dask scheduler answers at {address!r} ({error}). Start one with `dask scheduler` "

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from types import TracebackType
-from typing import Any
+from typing import Any, Self
 
 
 def say(message: str) -> None:
@@ -21,7 +21,7 @@ class Progress:
         self.failures = 0
         self._bar: Any = None
 
-    def __enter__(self) -> Progress:
+    def __enter__(self) -> Self:
         if self.total and sys.stderr.isatty():
             from rich.console import Console
             from rich.progress import (

@@ -51,7 +51,7 @@ def execute(spec: RunSpec, keep: Collection[str] = ()) -> Outcome:
         return outcome
     except MissingData as error:
         return failed(spec, "missing_data", str(error), "", meta)
-    except Exception as error:
+    except Exception as error:  # noqa: BLE001 - whatever happens is recorded
         return failed(spec, kind_of(error), describe(error), traceback.format_exc(), meta)
 
 
@@ -149,7 +149,7 @@ def _arrays(
 ) -> bytes | None:
     if not keep:
         return None
-    arrays = {"rows": split.test}
+    arrays: dict[str, Any] = {"rows": split.test}
     if "proba" in keep:
         arrays["proba"] = proba.astype(np.float32)
     if "selected" in keep and selected is not None:

@@ -18,10 +18,9 @@ from typing import Any
 
 import benchmark
 
-ONE_THREAD = {
-    name: "1"
-    for name in ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMBA_NUM_THREADS")
-}
+ONE_THREAD = dict.fromkeys(
+    ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMBA_NUM_THREADS"), "1"
+)
 """Set before numpy is imported. Thread counts change speed and sums, so one run = one thread."""
 
 LIBRARIES = (

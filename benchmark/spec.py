@@ -98,10 +98,9 @@ class RunSpec:
     @property
     def setting(self) -> str:
         """Name of everything but the split: runs that share it are averaged into one cell."""
-        identity = asdict(self)
-        for varying in ("repeat", "fold"):
-            identity.pop(varying)
-        identity["data"].pop("path")
+        # asdict() copies deeply, and this is computed once per record that is read.
+        identity = vars(self) | {"data": {"name": self.data.name, "options": self.data.options}}
+        del identity["repeat"], identity["fold"]
         return digest(identity, 8)
 
     @property

@@ -46,22 +46,27 @@ def make_split(
     y: NDArray[np.int64], repeat: int, fold: int, folds: int = 5, valid_size: float = 0.1
 ) -> Split:
     """Fold `fold` of repeat `repeat` is the test part; 10 % of the rest validates."""
+    if np.bincount(y).min() < folds:
+        raise UserError(_unsplittable(y, folds, "some folds would lack a class"))
     # Seeds as in the released code: the repeat shuffles the folds, the fold (not the repeat)
     # draws the validation rows. With them KNN equals the paper in every printed digit.
     outer = StratifiedKFold(folds, shuffle=True, random_state=repeat)
+    rest, test = list(outer.split(np.zeros(len(y)), y))[fold]
     try:
-        rest, test = list(outer.split(np.zeros(len(y)), y))[fold]
         train, valid = train_test_split(
             rest, test_size=valid_size, stratify=y[rest], random_state=fold
         )
     except ValueError as error:
-        counts = np.bincount(y).tolist()
-        raise UserError(
-            f"These labels cannot be split into {folds} folds with {valid_size:.0%} for "
-            f"validation: classes of {counts} samples ({error}). Every class needs at least "
-            f"{folds} samples and the validation part room for one of each; merge or drop rare classes."
-        ) from error
+        raise UserError(_unsplittable(y, folds, str(error))) from error
     return Split(train, valid, test)
+
+
+def _unsplittable(y: NDArray[np.int64], folds: int, why: str) -> str:
+    return (
+        f"These labels cannot be split into {folds} stratified folds with a validation part: "
+        f"classes of {np.bincount(y).tolist()} samples ({why}). Every class needs at least {folds} "
+        f"samples, and the validation part room for one of each: merge or drop rare classes."
+    )
 
 
 def scaled(

@@ -30,7 +30,7 @@ def summarise(
     return {
         "model": model,
         "dataset": dataset,
-        "settings": " ".join(f"{k}={v}" for k, v in params.items()) or "fixed",
+        "settings": " ".join(f"{k}={v}" for k, v in params.items()) or "default",
         "runs": len(good),
         "planned": len(specs),
         "balanced_accuracy": statistics.fmean(scores) if scores else None,

@@ -99,7 +99,7 @@ def _optuna(cell: Cell, protocol: Protocol, means: Means) -> Choice | None:
     for stale in study.get_trials(deepcopy=False, states=(optuna.trial.TrialState.RUNNING,)):
         # A kill left it half done. Its runs are cached, and the next trial asks the same again.
         study.tell(stale.number, state=optuna.trial.TrialState.FAIL)
-    distributions = {
+    distributions: dict[str, optuna.distributions.BaseDistribution] = {
         name: optuna.distributions.FloatDistribution(r.low, r.high, log=r.log)
         for name, r in search.ranges.items()
     }
@@ -116,7 +116,11 @@ def _optuna(cell: Cell, protocol: Protocol, means: Means) -> Choice | None:
             params = {**point, **trial.params}
         specs = cell.specs(params, protocol)
         title = f"{cell.model} on {cell.data.label}, trial {number + 1}/{len(points)}"
-        report = run_missing(specs, means, title)
+        last = run_missing(specs, means, title)
+        report.records |= last.records
+        report.absent |= last.absent
+        if last.absent:
+            return None
         tried.append(measure(params, specs, report))
         if number >= len(complete):
             # A trial with a failed run is worth nothing, but the search has to know that.

@@ -75,7 +75,7 @@ class Worker:
 
     def _start(self) -> subprocess.Popen[bytes]:
         if self._process is None or self._process.poll() is not None:
-            self._errors = tempfile.TemporaryFile()
+            self._errors = tempfile.TemporaryFile()  # noqa: SIM115 - closed with the child
             self._process = subprocess.Popen(
                 [sys.executable, "-m", "benchmark.worker"],
                 stdin=subprocess.PIPE,

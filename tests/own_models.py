@@ -1,0 +1,66 @@
+"""Models that misbehave in a known way, registered like a user's own: through BENCHMARK_MODELS."""
+
+import os
+import signal
+import time
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassifierMixin
+
+
+class Prior(ClassifierMixin, BaseEstimator):
+    """Predicts class frequencies, after doing what `trouble` says."""
+
+    def __init__(self, trouble="none", strength=1.0, random_state=None):
+        self.trouble = trouble
+        self.strength = strength
+        self.random_state = random_state
+
+    def fit(self, X, y, eval_set=None):
+        if self.trouble == "sleep":
+            time.sleep(600)
+        if self.trouble == "hog":
+            hoard = []
+            for _ in range(1000):
+                hoard.append(np.ones(2_000_000))
+                time.sleep(0.02)
+        if self.trouble == "die":
+            os.kill(os.getpid(), signal.SIGKILL)
+        if self.trouble == "raise":
+            raise RuntimeError("a bug in the model")
+        if self.trouble == "refuse":
+            raise NotImplementedError("more than two classes")
+        if self.trouble == "memory":
+            raise MemoryError("no room")
+        if self.trouble == "print":
+            print("noise on standard output")
+        self.classes_, counts = np.unique(y, return_counts=True)
+        self.share_ = counts / counts.sum()
+        self.random_ = np.random.rand()  # noqa: NPY002 - shows that the global generator is seeded
+        self.fit_report_ = {"drawn": self.random_}
+        return self
+
+    def predict_proba(self, X):
+        share = np.full(len(self.classes_), np.nan) if self.trouble == "nan" else self.share_
+        # A smooth function of the strength with its best value inside the range.
+        tilt = np.where(X[:, 0] > 0, 1.0, -1.0) * np.exp(-((self.strength - 0.3) ** 2))
+        proba = np.tile(share, (len(X), 1))
+        proba[:, 0] = np.clip(proba[:, 0] + 0.3 * tilt, 0, 1)
+        return proba / proba.sum(axis=1, keepdims=True)
+
+    def predict(self, X):
+        return self.classes_[np.argmax(self.predict_proba(X), axis=1)]
+
+
+REGISTRY = """
+[prior]
+class = "own_models:Prior"
+params = { trouble = "none", strength = 1.0 }
+grid = { strength = [0.1, 0.3, 0.5] }
+
+[prior-range]
+class = "own_models:Prior"
+params = { trouble = "none", strength = 1.0 }
+range.strength = { low = 0.0, high = 1.0 }
+trials = 6
+"""

@@ -1,0 +1,130 @@
+"""Resuming: planned minus finished, whatever happened before."""
+
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+
+from conftest import ROOT
+
+from benchmark.store import Problem, Store
+from benchmark.verify import differences
+
+WORDS = ("run", "--models", "knn,ridge", "--datasets", "syn1,syn2", "--repeats", "5", "--jobs", "2")
+PLANNED = 2 * 2 * 25
+
+
+def start(results):
+    return subprocess.Popen(
+        [sys.executable, "-m", "benchmark", *WORDS, "--results", str(results)],
+        cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+
+
+def records(results):
+    found = list(Store(results).scan())
+    assert not [item for item in found if isinstance(item, Problem)]
+    return {record["key"]: record for record in found}
+
+
+def test_killed_at_random_moments_the_records_are_those_of_an_unbroken_run(tmp_path, cli):
+    cli(*WORDS, "--results", tmp_path / "unbroken", check=0)
+    unbroken = records(tmp_path / "unbroken")
+    assert len(unbroken) == PLANNED
+
+    broken, kills, moments = tmp_path / "broken", 0, random.Random(0)
+    while kills < 20:
+        process = start(broken)
+        # Some kills come before the first record, most while records are being written.
+        before = len(list(broken.rglob("*.json")))
+        aim = before + moments.choice([0, 1, 2, 3, 4])
+        while process.poll() is None and len(list(broken.rglob("*.json"))) < aim:
+            time.sleep(0.002)
+        time.sleep(moments.random() * (0.5 if aim == before else 0.02))
+        if process.poll() is None:
+            os.kill(process.pid, signal.SIGKILL)
+            kills += 1
+        process.communicate()
+        records(broken)  # after every kill: whole records only
+        assert kills == 20 or len(list(broken.rglob("*.json"))) < PLANNED, "finished too early"
+    cli(*WORDS, "--results", broken, check=0)
+    survived = records(broken)
+    assert survived.keys() == unbroken.keys()
+    for key, record in unbroken.items():
+        assert differences(record, survived[key]) == []
+    assert not list(broken.rglob("*.tmp"))
+
+
+def test_finished_runs_are_not_repeated_and_force_repeats_them(tmp_path, cli):
+    words = (
+        "run",
+        "--models",
+        "knn",
+        "--datasets",
+        "syn1",
+        "--repeats",
+        "1",
+        "--results",
+        tmp_path,
+    )
+    cli(*words, check=0)
+    before = {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*.json")}
+    assert len(before) == 5
+    cli(*words, check=0)
+    assert {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*.json")} == before
+    cli(*words, "--force", check=0)
+    assert all(path.stat().st_mtime_ns > old for path, old in before.items())
+
+
+def test_a_corrupt_record_is_named_set_aside_and_done_again(tmp_path, cli):
+    words = (
+        "run",
+        "--models",
+        "knn",
+        "--datasets",
+        "syn1",
+        "--repeats",
+        "1",
+        "--results",
+        tmp_path,
+    )
+    cli(*words, check=0)
+    victim = sorted((tmp_path / "runs").rglob("*.json"))[2]
+    good = Store(tmp_path).load(victim)
+    victim.write_text(victim.read_text()[:100])
+    done = cli(*words, check=0)
+    assert f"set aside {victim}" in done.stderr
+    assert len(list((tmp_path / "set-aside").rglob("*.json"))) == 1
+    assert differences(good, Store(tmp_path).load(victim)) == []
+
+
+def test_failed_runs_are_tried_again_unless_asked_not_to(tmp_path, cli, misbehaving):
+    words = ("run", "--models", "prior:trouble=die", "--datasets", "syn1", "--repeats", "1",
+             "--results", tmp_path, "--jobs", "1")  # fmt: skip
+    done = cli(*words, check=1, **misbehaving)
+    assert "5 x killed" in done.stderr
+    skipped = cli(*words, "--skip-failed", check=1, **misbehaving)
+    assert "5 x killed" in skipped.stderr
+    stamps = [path.stat().st_mtime_ns for path in sorted(tmp_path.rglob("*.json"))]
+    cli(*words, check=1, **misbehaving)
+    assert stamps != [path.stat().st_mtime_ns for path in sorted(tmp_path.rglob("*.json"))]
+
+
+def test_ctrl_c_ends_cleanly(tmp_path):
+    process = subprocess.Popen(
+        [sys.executable, "-m", "benchmark", "run", "--models", "rf", "--datasets", "colon",
+         "--results", str(tmp_path), "--jobs", "2"],
+        cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    while not list(tmp_path.rglob("*.json")) and process.poll() is None:
+        time.sleep(0.05)
+    process.send_signal(signal.SIGINT)
+    begin = time.monotonic()
+    _, errors = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert "Finished runs are kept" in errors and "Traceback" not in errors
+    assert time.monotonic() - begin < 30  # many times shorter than the runs that were left
+    kept = records(tmp_path)
+    assert kept and all(record["status"] == "ok" for record in kept.values())

@@ -1,0 +1,134 @@
+"""One run: deterministic, independent of what ran before, and the protocol's own numbers."""
+
+import io
+
+import numpy as np
+import pytest
+from sklearn.metrics import balanced_accuracy_score, f1_score, roc_auc_score
+from sklearn.utils.class_weight import compute_class_weight
+
+from benchmark import metrics
+from benchmark.data import load
+from benchmark.registry import data_ref, make_spec, models
+from benchmark.run import execute
+from benchmark.spec import PARTS, UserError
+from benchmark.splits import make_split, scaled
+from benchmark.verify import differences
+
+
+def spec(model="knn", data="colon", repeat=0, fold=0, **params):
+    return make_spec(models()[model], data_ref(data), params, repeat, fold)
+
+
+@pytest.mark.parametrize("model", list(models()))
+def test_a_run_repeats_to_the_bit(model):
+    quick = {"catboost": {"iterations": 10}, "rf": {"n_estimators": 10}, "lasso": {"max_iter": 20}}
+    made = spec(model, "syn1", **quick.get(model, {}))
+    first = execute(made)
+    assert first.ok, first.record
+    execute(spec("rf", "colon", n_estimators=5))
+    assert differences(first.record, execute(made).record) == []
+
+
+def test_record_describes_the_run():
+    record = execute(spec("ridge")).record
+    assert record["status"] == "ok"
+    assert record["data"]["shape"] == [62, 2000]
+    assert sum(record["split"][part] for part in PARTS) == 62
+    for part in PARTS:
+        assert 0 <= record["scores"][part]["balanced_accuracy"] <= 1
+    assert record["model"]["parameters"] == 2001
+    assert record["model"]["converged"] is True
+    meta = record["meta"]
+    assert meta["seconds"]["fit"] > 0 and meta["predict_ms_per_sample"] > 0
+    assert meta["memory_mb"]["peak"] > 10
+    assert meta["environment"]["libraries"]["scikit-learn"]
+
+
+def test_arrays_are_kept_on_request():
+    outcome = execute(spec("rf", "syn1", n_estimators=10), keep=("proba", "selected"))
+    arrays = np.load(io.BytesIO(outcome.arrays))
+    split = make_split(load(data_ref("syn1")).y, 0, 0)
+    assert np.array_equal(arrays["rows"], split.test)
+    mask = np.unpackbits(arrays["selected"], axis=1, count=int(arrays["n_features"]))
+    assert mask.sum(axis=1).mean() == outcome.record["selection"]["mean"]
+    assert arrays["proba"].shape == (40, 2)
+    assert execute(spec("knn", "syn1")).arrays is None
+
+
+def test_splits_are_the_papers_sizes_and_cover_every_row():
+    y = load(data_ref("colon")).y
+    seen = set()
+    for repeat in range(5):
+        tested = []
+        for fold in range(5):
+            split = make_split(y, repeat, fold)
+            rows = np.concatenate([split.train, split.valid, split.test])
+            assert sorted(rows) == list(range(62))
+            assert len(split.valid) == 5 and len(split.test) in (12, 13)
+            tested += split.test.tolist()
+            seen.add(split.sha256)
+        assert sorted(tested) == list(range(62))
+    assert len(seen) == 25
+
+
+def test_scaling_uses_the_training_rows_only():
+    data = load(data_ref("vehicle"))
+    split = make_split(data.y, 0, 0)
+    train, valid, test = scaled(data.X, data.y, split, "standard")
+    np.testing.assert_allclose(train.X.mean(axis=0), 0, atol=1e-5)
+    np.testing.assert_allclose(train.X.std(axis=0), 1, atol=1e-4)  # population deviation
+    by_hand = (data.X[split.test] - data.X[split.train].mean(0)) / data.X[split.train].std(0)
+    np.testing.assert_allclose(test.X, by_hand, rtol=1e-4, atol=1e-4)
+    assert test.X.dtype == np.float32
+    raw, _, _ = scaled(data.X, data.y, split, "none")
+    np.testing.assert_array_equal(raw.X, data.X[split.train].astype(np.float32))
+    assert len(valid.y) == len(split.valid)
+
+
+def test_labels_that_cannot_be_split_are_explained():
+    with pytest.raises(UserError, match="classes of"):
+        make_split(np.array([0] * 20 + [1] * 3), 0, 0)
+
+
+@pytest.mark.parametrize("n_classes", [2, 4])
+def test_scores_agree_with_scikit_learn(n_classes):
+    rng = np.random.default_rng(n_classes)
+    y = np.concatenate([np.arange(n_classes), rng.integers(0, n_classes, 60)])
+    proba = np.round(rng.dirichlet(np.ones(n_classes), len(y)), 1)  # rounded, so that ties occur
+    predicted = proba.argmax(axis=1)
+    ours = metrics.scores(y, predicted, proba)
+    assert ours["balanced_accuracy"] == pytest.approx(balanced_accuracy_score(y, predicted))
+    assert ours["accuracy"] == pytest.approx((y == predicted).mean())
+    assert ours["weighted_f1"] == pytest.approx(f1_score(y, predicted, average="weighted"))
+    area = np.mean(
+        [roc_auc_score(y == c, proba[:, c]) for c in range(n_classes)][
+            -n_classes + (n_classes == 2) :
+        ]
+    )
+    assert ours["auroc"] == pytest.approx(area)
+
+
+def test_auroc_is_null_when_a_class_is_absent():
+    proba = np.full((4, 3), 1 / 3)
+    assert metrics.scores(np.array([0, 0, 1, 1]), np.zeros(4, int), proba)["auroc"] is None
+
+
+def test_selection_summary_by_hand():
+    selected = np.array([[1, 1, 0, 0], [1, 0, 0, 0]], dtype=bool)
+    truth = np.array([[1, 0, 0, 0], [1, 1, 0, 0]], dtype=bool)
+    summary = metrics.selection(selected, {"branch": truth})
+    assert summary["mean"] == 1.5 and summary["union"] == 2
+    assert summary["std"] == pytest.approx(np.sqrt(0.5))  # over samples, ddof 1
+    assert summary["local_sparsity"] == pytest.approx((0 + 1) / (4 * 2))
+    assert summary["f1"]["branch"] == pytest.approx(2 * 2 / (3 + 3))
+
+
+def test_balanced_weights_come_from_the_training_part():
+    """n / (C n_c) on the remaining training rows, as scikit-learn's "balanced" computes it."""
+    data = load(data_ref("colon"))
+    y = data.y[make_split(data.y, 0, 0).train]
+    by_hand = len(y) / (2 * np.bincount(y))
+    np.testing.assert_allclose(
+        compute_class_weight("balanced", classes=np.array([0, 1]), y=y), by_hand
+    )

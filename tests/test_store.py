@@ -1,0 +1,105 @@
+"""Records on disk: whole or absent, and never silently wrong."""
+
+import json
+
+import pytest
+
+from benchmark.registry import data_ref, make_spec, models
+from benchmark.spec import Outcome, RunSpec, UserError, failed
+from benchmark.store import NotARecord, Problem, Store, decode, encode, write_atomic
+
+
+def spec(fold=0, **params):
+    return make_spec(models()["knn"], data_ref("colon"), params, 0, fold)
+
+
+def outcome(fold=0, **params):
+    made = spec(fold, **params)
+    return Outcome(
+        {"schema": 1, "key": made.key, "spec": made.to_dict(), "status": "ok", "meta": {}}
+    )
+
+
+def test_a_record_comes_back_as_it_was(tmp_path):
+    store = Store(tmp_path)
+    path = store.write(outcome())
+    assert path == tmp_path / "runs" / f"{spec().key}.json"
+    assert store.load(path) == outcome().record
+    found, problems = store.find([spec(0).key, spec(1).key])
+    assert list(found) == [spec(0).key] and problems == []
+
+
+def test_the_key_names_the_setting_but_not_the_place_of_a_users_table():
+    assert spec(n_neighbors=1).key != spec(n_neighbors=3).key
+    assert spec(0).setting == spec(1).setting
+    here, there = (
+        RunSpec.from_dict(
+            {**spec().to_dict(), "data": {"name": "p", "options": {"sha256": "a"}, "path": p}}
+        )
+        for p in ("/home/a/p.csv", "/home/b/p.csv")
+    )
+    assert here.key == there.key
+
+
+@pytest.mark.parametrize(
+    ("damage", "reason"),
+    [
+        (lambda text: text[: len(text) // 2], "not JSON"),
+        (lambda text: b"", "not JSON"),
+        (lambda text: b"\x00\xff" * 20, "not JSON"),
+        (lambda text: b"[1, 2]", "not a record"),
+        (lambda text: text.replace(b'"schema": 1', b'"schema": 99'), "update this project"),
+        (lambda text: text.replace(b'"ok"', b'"error"'), "checksum"),
+        (lambda text: text.replace(b"colon", b"lungs"), "checksum"),
+    ],
+)
+def test_damage_is_named(damage, reason):
+    text = encode(outcome().record)
+    assert damage(text) != text
+    with pytest.raises(NotARecord, match=reason):
+        decode(damage(text))
+
+
+def test_a_record_in_the_wrong_place_is_named(tmp_path):
+    store = Store(tmp_path)
+    path = store.write(outcome(0))
+    other = store.path(spec(1).key)
+    other.write_bytes(path.read_bytes())
+    _, problems = store.find([spec(1).key])
+    assert "belongs at" in problems[0].reason
+
+
+def test_scan_names_foreign_files_and_set_aside_keeps_them(tmp_path):
+    store = Store(tmp_path)
+    store.write(outcome())
+    foreign = tmp_path / "runs" / "knn" / "notes.txt"
+    foreign.write_text("mine")
+    problems = [item for item in store.scan() if isinstance(item, Problem)]
+    assert [p.path for p in problems] == [foreign]
+    moved = store.set_aside(problems[0])
+    assert moved.read_text() == "mine" and not foreign.exists()
+    foreign.write_text("mine again")
+    again = store.set_aside(Problem(foreign, ""))
+    assert again != moved and moved.read_text() == "mine"
+
+
+def test_a_failed_write_leaves_the_old_file(tmp_path, monkeypatch):
+    path = tmp_path / "record.json"
+    write_atomic(path, b"old")
+    monkeypatch.setattr("os.replace", lambda *_: (_ for _ in ()).throw(OSError("disk full")))
+    with pytest.raises(OSError, match="disk full"):
+        write_atomic(path, b"new")
+    assert path.read_bytes() == b"old"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_failures_have_a_known_kind():
+    record = failed(spec(), "timeout", "too slow").record
+    assert record["status"] == "timeout" and json.dumps(record)
+    with pytest.raises(ValueError, match="kind of failure"):
+        failed(spec(), "tired", "")
+
+
+def test_an_unknown_record_is_explained(tmp_path):
+    with pytest.raises(UserError, match="Keys look like"):
+        Store(tmp_path).resolve("nothing")
