@@ -1,0 +1,182 @@
+"""The command line as a user meets it."""
+
+import csv
+import io
+import json
+import subprocess
+import sys
+
+import pytest
+from conftest import ROOT
+
+from benchmark.registry import datasets, models
+from benchmark.spec import Outcome
+from benchmark.store import Store
+
+
+def test_help_teaches(cli):
+    done = cli("--help", check=0)
+    for word in (
+        "list",
+        "data",
+        "run",
+        "tune",
+        "status",
+        "table",
+        "verify",
+        "reproduce",
+        "examples",
+    ):
+        assert word in done.stdout
+    assert "protogate" not in cli("list", "datasets", check=0).stdout.lower()
+
+
+@pytest.mark.parametrize(
+    "verb", ["list", "data", "run", "tune", "status", "table", "verify", "reproduce"]
+)
+def test_every_verb_has_help(cli, verb):
+    assert len(cli(verb, "--help", check=0).stdout) > 200
+
+
+def test_list_as_json(cli):
+    listed = json.loads(cli("list", "models", "--format", "json", check=0).stdout)
+    assert [model["name"] for model in listed] == list(models())
+    assert listed[0].keys() >= {"name", "label", "selects", "params", "grid"}
+    everything = json.loads(cli("list", "--format", "json", check=0).stdout)
+    assert [d["name"] for d in everything["datasets"]] == list(datasets())
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["run", "--models", "kn"], ["Unknown model 'kn'", "Did you mean 'knn'?", "ridge"]),
+        (["run", "--models", "KNN", "--datasets", "colom"], ["Unknown", "Did you mean"]),
+        (["run", "--models", "svm:kernl=rbf"], ["setting of svm", "'kernel'"]),
+        (["run", "--models", "svm:rbf"], ["name:key=value"]),
+        (["run", "--datasets", "syn1:generator=new"], ["released", "fixed"]),
+        (["run", "--datasets", "syn1:gen=fixed"], ["switch of dataset syn1"]),
+        (["table", "99"], ["Unknown table", "table2"]),
+        (["reproduce", "table2", "--datasets", "syn1"], ["dataset of this table"]),
+        (["run", "--target", "y"], ["--data"]),
+        (["run", "--data", "x.csv", "--target", "y", "--datasets", "colon"], ["not both"]),
+        (["run", "--models", "knn", "--folds", "1"], ["--folds"]),
+        (["run", "--models", "knn", "--jobs", "0", "--timeout", "9"], ["--jobs 1"]),
+        (["run", "--models", "knn", "--keep", "weights"], ["array to keep", "proba"]),
+        (["tune", "--models", "xgboost"], ["Nothing to tune"]),
+        (["verify", "nothing"], ["No record 'nothing'"]),
+        (["data", "import", "colon"], ["import takes"]),
+        (["data", "get", "colum"], ["Did you mean 'colon'?"]),
+    ],
+)
+def test_mistakes_are_answered_with_a_remedy(cli, tmp_path, words, said):
+    if words[0] in ("run", "tune", "verify", "reproduce"):
+        words = [*words, "--results", tmp_path]
+    done = cli(*words, check=2)
+    for part in said:
+        assert part in done.stderr
+    assert done.stdout == ""
+
+
+@pytest.mark.parametrize(
+    "words", [["--jobs", "-1"], ["--repeats", "0"], ["--timeout", "0"], ["--memory", "x"]]
+)
+def test_impossible_numbers_are_refused(cli, words):
+    assert cli("run", *words).returncode == 2
+
+
+RUN = ("run", "--models", "knn", "--datasets", "syn1", "--repeats", "1", "--jobs", "1")
+
+
+def test_results_on_stdout_and_remarks_on_stderr(cli, tmp_path):
+    done = cli(*RUN, "--results", tmp_path, check=0)
+    assert done.stdout.startswith("| model") and "Not tuned" in done.stderr
+    rows = json.loads(cli(*RUN, "--results", tmp_path, "--format", "json", check=0).stdout)
+    assert rows[0]["runs"] == 5 and 0 < rows[0]["balanced_accuracy"] < 100
+    text = cli(*RUN, "--results", tmp_path, "--format", "csv", check=0).stdout
+    [row] = csv.DictReader(io.StringIO(text))
+    assert float(row["balanced_accuracy"]) == pytest.approx(rows[0]["balanced_accuracy"])
+
+
+def test_data_that_is_nowhere_is_named_once_and_the_rest_goes_on(cli, tmp_path):
+    done = cli("run", "--models", "knn", "--datasets", "meta-dr,syn1", "--repeats", "1",
+               "--results", tmp_path, check=3, BENCHMARK_DATA=str(tmp_path), BENCHMARK_CACHE=str(tmp_path))  # fmt: skip
+    assert done.stderr.count("Dataset 'meta-dr' is not on this machine") == 1
+    assert "syn1" in done.stdout and len(list(tmp_path.rglob("r*f*.json"))) == 5
+
+
+def test_status_counts_and_names_what_is_not_a_record(cli, tmp_path):
+    assert "No records yet" in cli("status", "--results", tmp_path, check=0).stdout
+    cli(*RUN, "--results", tmp_path, check=0)
+    assert "knn" in cli("status", "--results", tmp_path, check=0).stdout
+    (tmp_path / "runs" / "stray.txt").write_text("?")
+    done = cli("status", "--results", tmp_path, "--format", "json", check=3)
+    assert "stray.txt" in done.stderr
+    [row] = json.loads(done.stdout)
+    assert row["ok"] == 5 and row["failed"] == {}
+    needs = json.loads(
+        cli("status", "table2", "--results", tmp_path, "--format", "json", check=3).stdout
+    )
+    assert {
+        "model": "knn",
+        "dataset": "colon",
+        "edition": "prescribed",
+        "state": "not tuned",
+    } in needs
+
+
+def test_verify_tells_equal_from_different(cli, tmp_path):
+    cli(*RUN, "--results", tmp_path, check=0)
+    store = Store(tmp_path)
+    record = next(store.scan())
+    done = cli("verify", record["key"], "--results", tmp_path, "--jobs", "1", check=0)
+    assert done.stdout.startswith("same")
+    record["scores"]["test"]["accuracy"] = 0.123
+    path = store.write(Outcome(record))
+    done = cli("verify", path, "--results", tmp_path, "--jobs", "1", check=1)
+    assert "DIFFERENT" in done.stdout and "scores.test.accuracy: 0.123 ->" in done.stdout
+    path.write_text("{}")
+    assert "not a record" in cli("verify", path, "--results", tmp_path, check=2).stderr
+
+
+def test_arrays_are_kept_beside_the_record(cli, tmp_path):
+    cli(*RUN, "--results", tmp_path, check=0)
+    assert not list(tmp_path.rglob("*.npz"))
+    cli(*RUN, "--results", tmp_path, "--keep", "proba", check=0)
+    assert len(list(tmp_path.rglob("*.npz"))) == 5
+
+
+def test_reproduce_fills_a_cell_and_writes_the_table(cli, tmp_path):
+    done = cli("reproduce", "table2", "--models", "knn", "--datasets", "colon",
+               "--results", tmp_path / "results", "--reports", tmp_path / "reports", check=3)  # fmt: skip
+    assert "71.65 ± 12.03 =" in done.stdout
+    for kind in ("md", "csv", "tex", "json"):
+        assert "71.65" in (tmp_path / "reports" / f"table2.{kind}").read_text()
+    text = cli("table", "2", "--format", "csv", "--results", tmp_path / "results", check=3).stdout
+    assert (
+        text.splitlines()[0]
+        == "table,method,dataset,metric,mean,std,n,edition,paper_mean,paper_std,verdict"
+    )
+    rows = list(csv.DictReader(io.StringIO(text)))
+    [row] = [
+        r
+        for r in rows
+        if (r["method"], r["dataset"], r["edition"]) == ("knn", "colon", "prescribed")
+    ]
+    assert (row["mean"], row["std"], row["n"], row["verdict"]) == ("71.65", "12.03", "25", "exact")
+
+
+def test_a_users_own_model_runs_without_touching_the_project(cli, tmp_path, misbehaving):
+    done = cli("run", "--models", "prior,knn", "--datasets", "syn1", "--repeats", "1",
+               "--results", tmp_path, check=0, **misbehaving)  # fmt: skip
+    assert "prior" in done.stdout and "knn" in done.stdout
+
+
+def test_output_into_a_closed_pipe_is_no_error():
+    process = subprocess.Popen(
+        [sys.executable, "-m", "benchmark", "list", "--format", "json"],
+        cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+    )  # fmt: skip
+    process.stdout.close()
+    errors = process.stderr.read()
+    assert process.wait(timeout=60) == 0
+    assert errors == b""
