@@ -6,7 +6,7 @@ PYTHON ?= python3
 JOBS ?= $(shell getconf _NPROCESSORS_ONLN 2>/dev/null || echo 1)
 BIN := .venv/bin
 
-.PHONY: help install test test-all lint format wheel clean
+.PHONY: help install test test-all lint format bench wheel clean
 
 help: ## Show this help
 	@grep -E '^[a-z][a-z0-9%-]*:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 22
@@ -40,6 +40,9 @@ lint: .venv/.installed ## Check style and types
 format: .venv/.installed ## Format the code
 	@$(BIN)/ruff check --fix --quiet
 	@$(BIN)/ruff format --quiet
+
+bench: .venv/.installed ## Measure what the harness itself costs
+	@$(BIN)/python tests/bench_harness.py
 
 wheel: .venv/.installed ## Build a wheel into dist/
 	@$(BIN)/python -m build --wheel --outdir dist .

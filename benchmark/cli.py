@@ -200,6 +200,9 @@ def _what(sub: argparse.ArgumentParser) -> None:
     )
     group.add_argument("--target", metavar="COLUMN", help="the column of FILE that holds the class")
     group.add_argument(
+        "--drop", type=_names, default=[], metavar="COLUMNS", help="columns of FILE to leave out"
+    )
+    group.add_argument(
         "--repeats", type=_positive, default=REPEATS, help="of the cross-validation (default 5)"
     )
     group.add_argument("--folds", type=_positive, default=FOLDS, help="of each repeat (default 5)")
@@ -318,7 +321,12 @@ def data(arguments: argparse.Namespace) -> int:
     if arguments.action in ("status", "get"):
         names = arguments.names or list(registry.datasets())
         rows = source.status(names) if arguments.action == "status" else source.get(names)
-        print(grid([["dataset", "state", "where"], *[[r.name, r.state, r.detail] for r in rows]]))
+        # A failure explains itself in several lines, which do not fit into a table.
+        short = [[r.name, r.state, r.detail.splitlines()[0]] for r in rows]
+        print(grid([["dataset", "state", "where"], *short]))
+        for row in rows:
+            if row.state == "failed":
+                say(f"\n{row.detail}")
         return OK if all(row.state == "ready" for row in rows) else GAPS
     if len(arguments.names) != 2:
         raise UserError(
@@ -462,11 +470,9 @@ def _cells(arguments: argparse.Namespace) -> list[Cell]:
             raise UserError("Give either --datasets or --data with --target, not both.")
         from benchmark.data import own_table
 
-        references = [own_table(arguments.data, arguments.target)]
-    elif arguments.target:
-        raise UserError(
-            f"--target {arguments.target} needs --data FILE, the table that has this column."
-        )
+        references = [own_table(arguments.data, arguments.target, arguments.drop)]
+    elif arguments.target or arguments.drop:
+        raise UserError("--target and --drop need --data FILE, the table that has these columns.")
     else:
         references = _data_refs(arguments.datasets)
     return plan.cells(arguments.models or plan.all_models(), references)

@@ -22,6 +22,7 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from fnmatch import fnmatch
 from functools import lru_cache
 from importlib.resources import files
 from pathlib import Path
@@ -126,7 +127,7 @@ def _read(entry: DatasetEntry, location: Location, options: Mapping[str, Any]) -
             f"The file is damaged or of another form. {entry.how_to_get}"
         ) from error
     dataset = _dataset(entry.name, raw, location.source)
-    variant = entry.variants.get("-".join(str(v) for _, v in sorted(options.items())), {})
+    variant = next((entry.variants[v] for v in options.values() if v in entry.variants), {})
     notes = _check(entry, variant, dataset, raw.derived, location)
     return _with_notes(dataset, notes)
 
@@ -139,7 +140,7 @@ def _dataset(name: str, raw: Raw, source: str) -> Dataset:
         raise UserError(f"Dataset {name!r} ({source}) holds values that are not finite.")
     classes, y = code_labels(raw.y)
     notes = list(raw.notes)
-    constant = int((X == X[0]).all(axis=0).sum())
+    constant = int((X.min(axis=0) == X.max(axis=0)).sum())
     if constant:
         notes.append(f"{constant} constant columns kept")
     for array in (X, y, *raw.relevant.values()):
@@ -246,11 +247,8 @@ def _compare_content(
         raise UserError(
             _other_data(entry, location, f"other values (file SHA-256 {got})", f"SHA-256 {want}")
         )
-    return [
-        "values, row order or class names are not those of the reference data "
-        f"(content {dataset.sha256[:12]}, reference {content[:12]}): "
-        "single runs cannot be compared with published records"
-    ]
+    remark = "values, row order or class names are not those of the reference data, "
+    return [remark + f"so single runs cannot be compared: {dataset.sha256[:12]}, {content[:12]}"]
 
 
 def _other_data(entry: DatasetEntry, location: Location, found: str, expected: object) -> str:
@@ -299,7 +297,7 @@ def locate(name: str) -> Location | None:
             found = {file.get("role", "table"): _find(root, name, file) for file in wanted}
             paths = {role: path for role, path in found.items() if path}
             if len(paths) == len(wanted):
-                return Location(place, paths, _by_role(wanted))
+                return Location(place, paths, _with_recorded_hashes(paths, wanted))
     if entry.embedded:
         path = Path(str(files("benchmark.datasets").joinpath("embedded") / entry.embedded))
         return Location("embedded", {"table": path})
@@ -318,6 +316,23 @@ def _by_role(wanted: Iterable[dict[str, Any]]) -> dict[str, dict[str, Any]]:
     return {file.get("role", "table"): file for file in wanted}
 
 
+def _with_recorded_hashes(
+    paths: Mapping[str, Path], wanted: Iterable[dict[str, Any]]
+) -> dict[str, dict[str, Any]]:
+    """Where the registry has no hash, the one noted when the file entered the cache counts."""
+    by_role = _by_role(wanted)
+    for role, path in paths.items():
+        note = _hash_note(path)
+        if "sha256" not in by_role[role] and note.is_file():
+            by_role[role] = {**by_role[role], "sha256": note.read_text("utf-8").split()[0]}
+    return by_role
+
+
+def _hash_note(path: Path) -> Path:
+    """The file beside `path` with its hash, in the form of `sha256sum`."""
+    return path.with_name(path.name + ".sha256")
+
+
 def _find(root: Path, name: str, file: Mapping[str, Any]) -> Path | None:
     """The file under one of its names, in the folder itself or in a sub-folder of the dataset."""
     for folder in (root / name, root):
@@ -332,19 +347,24 @@ def _missing(entry: DatasetEntry, failure: str) -> MissingData:
     """One message: what is missing, where it was looked for, how to get it."""
     folder = data_folder()
     places = [f"{folder} (BENCHMARK_DATA)"] if folder else ["no data folder is set"]
-    wanted = [
-        " and ".join(file["name"] for file in source if not _anywhere(entry, file))
-        for source in _sources(entry)
-    ]
     return MissingData(
         f"Dataset {entry.name!r} is not on this machine.\n"
-        f"Missing: {', or '.join(wanted)}.\n"
+        f"Missing: {_needed(entry)}.\n"
         f"Looked in: {', '.join(places)}; {cache_folder()} (cache).\n"
         f"{failure}"
         f"To get it: {entry.how_to_get}\n"
         f"Then put it into a folder named by --data-dir or BENCHMARK_DATA, or run "
         f"`python -m benchmark data import {entry.name} FILE`."
     )
+
+
+def _needed(entry: DatasetEntry) -> str:
+    """The alternatives, each without the files that are there already."""
+    missing = [
+        [file["name"] for file in source if not _anywhere(entry, file)]
+        for source in _sources(entry)
+    ]
+    return ", or ".join(" and ".join(names) for names in missing)
 
 
 def _anywhere(entry: DatasetEntry, file: Mapping[str, Any]) -> bool:
@@ -370,7 +390,8 @@ def status(names: Iterable[str] | None = None) -> list[Status]:
         elif _downloadable(entry):
             rows.append(_status(entry, "downloadable", f"python -m benchmark data get {name}"))
         else:
-            rows.append(_status(entry, "missing", entry.how_to_get))
+            needs = f"needs {_needed(entry)}; `python -m benchmark data get {name}` tells how"
+            rows.append(_status(entry, "missing", needs))
     return rows
 
 
@@ -393,6 +414,7 @@ def get(names: Iterable[str], progress: Callable[[Status], None] = lambda _: Non
         _unreachable.pop(name, None)
         try:
             location = locate(name) or _download(entry, progress=sys.stderr.isatty())
+            _read(entry, location, {})
             rows.append(_status(entry, "ready", location.source))
         except UserError as error:
             rows.append(_status(entry, "failed", str(error)))
@@ -482,19 +504,28 @@ def _install(entry: DatasetEntry, location: Location) -> Location:
     installed = {}
     for role, path in location.paths.items():
         file = location.files[role]
-        # The name tells the reader the form, so an alias of another form keeps its own name.
-        same = Path(file["name"]).suffix == path.suffix
-        target = folder / (file["name"] if same else path.name)
-        handle, scratch = tempfile.mkstemp(dir=folder, suffix=".tmp")
-        os.close(handle)
-        try:
-            shutil.copyfile(path, scratch)
-            Path(scratch).replace(target)
-        except BaseException:
-            Path(scratch).unlink(missing_ok=True)
-            raise
+        # An accepted name stays, since it tells the form and the version.
+        known = any(fnmatch(path.name, name) for name in (file["name"], *file.get("aliases", [])))
+        target = folder / (path.name if known else file["name"])
+        _hash_note(target).unlink(missing_ok=True)
+        _copy_whole(path, target)
+        if "sha256" not in file:
+            note = f"{download.sha256_of(target)}  {target.name}\n"
+            _hash_note(target).write_text(note, "utf-8")
         installed[role] = target
     return Location("cache", installed, location.files)
+
+
+def _copy_whole(path: Path, target: Path) -> None:
+    """Copy so that readers see the old file or the new one, never a part."""
+    handle, scratch = tempfile.mkstemp(dir=target.parent, suffix=".tmp")
+    os.close(handle)
+    try:
+        shutil.copyfile(path, scratch)
+        Path(scratch).replace(target)
+    except BaseException:
+        Path(scratch).unlink(missing_ok=True)
+        raise
 
 
 # --- a user's own table -----------------------------------------------------------------------

@@ -14,9 +14,10 @@ from collections.abc import Callable
 from dataclasses import asdict
 from typing import Any
 
+from benchmark.cells import Gap, Pair, Result, Row, Summary, Table
+from benchmark.recipes import Metric
 from benchmark.statistics import RUNS, WORDS, ranks
 from benchmark.summary import grid
-from benchmark.tables import Gap, Metric, Pair, Result, Row, Summary, Table
 
 MARKS = {"exact": "=", "within noise": "≈", "differs": "≠"}
 HEADER = "table,method,dataset,metric,mean,std,n,edition,paper_mean,paper_std,verdict"

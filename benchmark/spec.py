@@ -69,14 +69,15 @@ class DataRef:
     @property
     def label(self) -> str:
         """`syn1`, or `syn1:generator=fixed` with a switch; what the command line takes."""
-        shown = {k: v for k, v in self.options.items() if self.path is None}
+        shown = {} if self.path else self.options
         return ":".join([self.name, *(f"{k}={v}" for k, v in sorted(shown.items()))])
 
     @property
     def folder(self) -> str:
-        """The label in a form that every file system takes: `syn1-fixed`."""
-        shown = [str(v) for _, v in sorted(self.options.items()) if self.path is None]
-        return "-".join([self.name, *shown])
+        """A name that every file system takes, one per data: `syn1-fixed`, `patients-1a2b3c4d`."""
+        if self.path:
+            return f"{self.name}-{digest(self.options, 8)}"
+        return "-".join([self.name, *(str(v) for _, v in sorted(self.options.items()))])
 
 
 @dataclass(frozen=True)

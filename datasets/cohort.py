@@ -51,7 +51,7 @@ def common_genes(genes: list[str], measured: pd.Index, path: Path) -> list[str]:
 
 
 def draw(
-    X: pd.DataFrame, y: "pd.Series[object]", *, n_samples: int, seed: int, notes: list[str]
+    X: pd.DataFrame, y: pd.Series[object], *, n_samples: int, seed: int, notes: list[str]
 ) -> Raw:
     """A stratified sample without replacement, in the row order of the source.
 

@@ -12,12 +12,15 @@ import zipfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 OPENML = "https://www.openml.org/api/v1/json/data/"
 """Describes a dataset, including the address of its file. Ids are stable, file addresses moved."""
 
 TIMEOUT = (10.0, 60.0)
 """Seconds to connect, and between two packets: a machine without a network must fail soon."""
+
+NO_CONNECTION = "no connection"
 
 
 class DownloadError(Exception):
@@ -29,12 +32,18 @@ def fetch(file: Mapping[str, Any], folder: Path, *, progress: bool) -> Path:
     import pooch  # imported late, since most runs download nothing
 
     pooch.get_logger().setLevel(logging.WARNING)
-    failures = []
+    failures, silent = [], set()
     for address in file["urls"]:
+        host = urlsplit(OPENML if address.startswith("openml:") else address).hostname
+        if host in silent:
+            continue  # an offline machine need not wait twice for one host
         try:
             return _fetch_from(address, file, folder, progress)
-        except Exception as error:  # a mirror may fail in any way; the next one is tried
-            failures.append(f"  {address}: {_reason(error)}")
+        except Exception as error:  # noqa: BLE001  a mirror may fail in any way
+            reason = _reason(error)
+            if reason == NO_CONNECTION:
+                silent.add(host)
+            failures.append(f"  {address}: {reason}")
     raise DownloadError("\n".join(failures))
 
 
@@ -98,9 +107,14 @@ def _copy(source: Any, target: Path) -> None:
 
 
 def _reason(error: Exception) -> str:
-    """The innermost cause, on one line: requests wraps a refused connection three times."""
-    text = str(getattr(error, "reason", error)) or type(error).__name__
-    return " ".join(text.split())[:300]
+    """Why an address failed, in a few words: requests wraps a dead network three times."""
+    import requests
+
+    if isinstance(error, requests.HTTPError) and error.response is not None:
+        return f"{error.response.status_code} {error.response.reason}"
+    if isinstance(error, requests.ConnectionError | requests.Timeout):
+        return NO_CONNECTION
+    return " ".join(str(error).split())[:300] or type(error).__name__
 
 
 class _Bar:

@@ -48,7 +48,7 @@ def read_expression(path: Path, genes_path: Path) -> pd.DataFrame:
     return X
 
 
-def read_label(path: Path, label: str) -> "pd.Series[object]":
+def read_label(path: Path, label: str) -> pd.Series[object]:
     """One label per patient; patients without one are left out."""
     with path.open(encoding="utf-8") as lines:
         n_comments = next((i for i, line in enumerate(lines) if not line.startswith("#")), 0)
@@ -72,6 +72,6 @@ def read_label(path: Path, label: str) -> "pd.Series[object]":
     return y.astype(int)
 
 
-def _patient_ids(ids: "pd.Index | pd.Series[object]") -> pd.Index:
+def _patient_ids(ids: pd.Index | pd.Series[object]) -> pd.Index:
     """MB-0005 everywhere: tables that went through R have MB.0005."""
     return pd.Index([str(value).strip().replace(".", "-") for value in ids])

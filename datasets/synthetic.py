@@ -54,7 +54,7 @@ def read(
 ) -> Raw:
     """Generate one of the three sets."""
     # The released data come from NumPy's legacy generator, whose stream default_rng lacks.
-    rng = np.random.RandomState(seed)  # noqa: NPY002
+    rng = np.random.RandomState(seed)
     X = rng.normal(0, 1, (n_samples, n_features))
     if generator == "released":
         X[:, -1] = _forced_sign(X)

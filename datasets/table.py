@@ -6,12 +6,15 @@ anything else is refused with the columns and the remedy. Nothing is imputed or 
 
 from __future__ import annotations
 
+import csv
 import difflib
 import gzip
 import math
 import sys
+import warnings
 import zipfile
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Sequence
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -45,11 +48,13 @@ def read(path: Path, *, target: str | None, drop: Collection[str] = ()) -> Raw:
     _check_columns(path, frame)
     target = _find_target(path, frame, target)
     frame = _without_dropped(path, frame, target, drop, notes)
-    y = frame.pop(target)
+    y = _clean_labels(frame.pop(target))
     _check_target(path, target, y)
     X = _numbers(path, frame, notes)
-    _note_ids(frame, notes)
-    return Raw(X, y.to_numpy(), [str(name) for name in frame.columns], notes=notes)
+    _note_rare(y, notes)
+    names = [str(name) for name in frame.columns]
+    _note_ids(names, X, notes)
+    return Raw(X, y.to_numpy(), names, notes=notes)
 
 
 # --- files to a table -------------------------------------------------------------------------
@@ -97,17 +102,19 @@ def _read_text(path: Path) -> pd.DataFrame:
         header = lines.readline(1_000_000)
     if b"\0" in header:
         raise UserError(f"{path} holds binary data, not text.")
-    separator = max(",;\t", key=header.decode("utf-8-sig").count)
-    # `header=None` lets two columns of one name be seen; pandas would rename the second.
-    names = pd.read_csv(
-        path, sep=separator, header=None, nrows=1, dtype=str, encoding="utf-8-sig",
-        keep_default_na=False,
-    )  # fmt: skip
-    frame = pd.read_csv(
-        path, sep=separator, encoding="utf-8-sig", na_values=["?"], skipinitialspace=True,
-        index_col=False, on_bad_lines="error",
-    )  # fmt: skip
-    frame.columns = pd.Index([str(name).strip() for name in names.iloc[0]])
+    separator = max(",;\t", key=header.decode("utf-8", errors="replace").count)
+    # Read on its own, so that two columns of one name are seen: pandas renames the second.
+    with opener(path, "rt", encoding="utf-8-sig", newline="") as lines:  # type: ignore[operator]
+        rows = csv.reader(lines, delimiter=separator, skipinitialspace=True)
+        names = next((row for row in rows if row), [])
+    with warnings.catch_warnings():
+        # Rows longer than the header: pandas would only warn, and lose the last columns.
+        warnings.simplefilter("error", pd.errors.ParserWarning)
+        frame = pd.read_csv(
+            path, sep=separator, encoding="utf-8-sig", na_values=["?"], skipinitialspace=True,
+            index_col=False, low_memory=False,
+        )  # fmt: skip
+    frame.columns = pd.Index([name.strip() for name in names])
     return frame
 
 
@@ -226,7 +233,17 @@ def _without_dropped(
 # --- the target -------------------------------------------------------------------------------
 
 
-def _check_target(path: Path, target: str, y: "pd.Series[Any]") -> None:
+def _clean_labels(y: pd.Series[Any]) -> pd.Series[Any]:
+    """Texts without blanks around them; categories as what they stand for."""
+    if isinstance(y.dtype, pd.CategoricalDtype):
+        y = y.astype(y.cat.categories.dtype)
+    if y.dtype == object or isinstance(y.dtype, pd.StringDtype):
+        y = y.map(lambda label: label.strip() if isinstance(label, str) else label)
+        y = y.mask(y == "")
+    return y
+
+
+def _check_target(path: Path, target: str, y: pd.Series[Any]) -> None:
     """Classes that can be spread over five folds and a validation part."""
     missing = int(y.isna().sum())
     if missing:
@@ -247,16 +264,28 @@ def _check_target(path: Path, target: str, y: "pd.Series[Any]") -> None:
             f"{FOLDS} folds need {FOLDS} rows of every class; {target!r} has {len(small)} "
             f"classes with fewer ({shown}). Merge or remove them."
         )
-    n_valid = math.ceil(VALID_SIZE * (len(y) - math.ceil(len(y) / FOLDS)))
-    if n_valid < len(sizes):
+    if _n_valid(len(y)) < len(sizes):
+        needed = next(n for n in count(len(y)) if _n_valid(n) >= len(sizes))
         raise UserError(
-            f"{len(y)} rows give a validation part of {n_valid}, too few for {len(sizes)} classes "
-            f"of {target!r}. Add rows or merge classes: ten rows in a training fold of "
-            f"four fifths are needed per class."
+            f"{len(y)} rows give a validation part of {_n_valid(len(y))}, too few for "
+            f"{len(sizes)} classes of {target!r}. {needed} rows are needed; or merge classes."
         )
 
 
-def _check_not_regression(path: Path, target: str, y: "pd.Series[Any]", n_classes: int) -> None:
+def _n_valid(n: int) -> int:
+    """Rows of the validation part: a tenth of what the largest test fold leaves."""
+    return math.ceil(VALID_SIZE * (n - math.ceil(n / FOLDS)))
+
+
+def _note_rare(y: pd.Series[Any], notes: list[str]) -> None:
+    """Stratified rounding gives a class less than half a validation row: it may have none."""
+    sizes = y.value_counts()
+    rare = sizes[sizes * (1 - 1 / FOLDS) * VALID_SIZE < 0.5]
+    if len(rare):
+        notes.append(f"too rare to be sure of a validation row: {_listed(rare.index)}")
+
+
+def _check_not_regression(path: Path, target: str, y: pd.Series[Any], n_classes: int) -> None:
     numeric = pd.api.types.is_numeric_dtype(y) and not pd.api.types.is_bool_dtype(y)
     fractions = numeric and bool((y.astype(float) % 1 != 0).any())
     if n_classes > MAX_CLASSES or (fractions and n_classes > max(10, len(y) / 10)):
@@ -275,7 +304,9 @@ def _numbers(path: Path, frame: pd.DataFrame, notes: list[str]) -> np.ndarray[An
     """All features as float64, or a complaint that names the columns."""
     text, parsed, flags = [], [], []
     columns: dict[str, Any] = {}
-    for name in frame.columns:
+    for name, dtype in frame.dtypes.items():
+        if isinstance(dtype, np.dtype) and dtype.kind in "iuf":
+            continue
         column = frame[name]
         if pd.api.types.is_bool_dtype(column) and not column.isna().any():
             flags.append(name)
@@ -300,7 +331,7 @@ def _numbers(path: Path, frame: pd.DataFrame, notes: list[str]) -> np.ndarray[An
     return X
 
 
-def _parsed(column: "pd.Series[Any]") -> "pd.Series[Any] | None":
+def _parsed(column: pd.Series[Any]) -> pd.Series[Any] | None:
     """A column of texts as numbers, or None if one of them is something else."""
     if not (
         column.dtype == object or isinstance(column.dtype, pd.StringDtype | pd.CategoricalDtype)
@@ -312,11 +343,11 @@ def _parsed(column: "pd.Series[Any]") -> "pd.Series[Any] | None":
 
 
 def _check_finite(path: Path, names: pd.Index, X: np.ndarray[Any, Any]) -> None:
+    no_gaps = "The protocol imputes nothing: fill the gaps, or remove the rows or columns (--drop)"
     for what, bad, remedy in (
-        ("missing", np.isnan, "The protocol imputes nothing: remove these rows or columns (--drop),"
-         " or fill the gaps before"),
+        ("missing", np.isnan, no_gaps),
         ("infinite", np.isinf, "Remove or replace them"),
-    ):  # fmt: skip
+    ):
         counts = bad(X).sum(axis=0)
         worst = np.flatnonzero(counts)
         if len(worst):
@@ -328,15 +359,11 @@ def _check_finite(path: Path, names: pd.Index, X: np.ndarray[Any, Any]) -> None:
             )
 
 
-def _note_ids(frame: pd.DataFrame, notes: list[str]) -> None:
+def _note_ids(names: Sequence[str], X: np.ndarray[Any, Any], notes: list[str]) -> None:
     """Name columns that number the rows: kept, but they hold nothing to learn."""
-    ids = [
-        str(name)
-        for name in frame.columns
-        if len(frame) > 2
-        and pd.api.types.is_integer_dtype(frame[name])
-        and bool((frame[name].diff().iloc[1:] == 1).all())
-    ]
+    # The first rows rule out nearly all columns, so that no second copy of X is made.
+    suspects = np.flatnonzero((np.diff(X[:5], axis=0) == 1).all(axis=0))
+    ids = [names[j] for j in suspects if (np.diff(X[:, j]) == 1).all()]
     if ids:
         notes.append(f"columns that only number the rows were kept: {_listed(ids)}")
 

@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from benchmark import paper, registry, render, settings, tables
+from benchmark import paper, recipes, registry, render, settings, tables
 from benchmark.plan import Cell, Protocol
 from benchmark.spec import SCHEMA, Outcome, UserError, digest, failed
 from benchmark.statistics import WORDS
@@ -118,7 +118,7 @@ def tune(results, method, dataset, params, how="full", splits=25):
 
 
 def build(results, editions=settings.EDITIONS, **changes):
-    recipe = tables.parse_recipe("small", {**RECIPE, **changes})
+    recipe = recipes.parse_recipe("small", {**RECIPE, **changes})
     return tables.build_recipe(recipe, results, editions)
 
 
@@ -513,7 +513,7 @@ def test_methods_outside_the_papers_table_make_its_ranks_incomparable(results):
 def test_variants_of_one_dataset_never_share_a_ranking():
     datasets = ["syn1", "syn1:generator=fixed"]
     with pytest.raises(UserError, match="several variants of syn1 in one ranking"):
-        tables.parse_recipe("mixed", {**RECIPE, "datasets": datasets})
+        recipes.parse_recipe("mixed", {**RECIPE, "datasets": datasets})
 
 
 @pytest.mark.parametrize("name", list(registry.tables()))
@@ -524,7 +524,7 @@ def test_every_recipe_builds_and_renders(name, results):
 
 
 def test_names_of_tables(results):
-    assert tables.read_recipe("2") == tables.read_recipe("table2")
+    assert recipes.read_recipe("2") == recipes.read_recipe("table2")
     with pytest.raises(UserError, match="Unknown table 'table99'"):
         tables.build("99", results)
     with pytest.raises(UserError, match="Unknown edition 'printed'"):

