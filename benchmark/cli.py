@@ -468,14 +468,25 @@ def _cells(arguments: argparse.Namespace) -> list[Cell]:
     if arguments.data:
         if arguments.datasets:
             raise UserError("Give either --datasets or --data with --target, not both.")
-        from benchmark.data import own_table
-
-        references = [own_table(arguments.data, arguments.target, arguments.drop)]
+        references = [_own_table(arguments)]
     elif arguments.target or arguments.drop:
         raise UserError("--target and --drop need --data FILE, the table that has these columns.")
     else:
         references = _data_refs(arguments.datasets)
     return plan.cells(arguments.models or plan.all_models(), references)
+
+
+def _own_table(arguments: argparse.Namespace) -> DataRef:
+    """The user's table, checked before anything runs, with its treatments stated."""
+    from benchmark.data import load, own_table
+    from benchmark.splits import make_split
+
+    reference = own_table(arguments.data, arguments.target, arguments.drop)
+    table = load(reference)
+    make_split(table.y, 0, 0, arguments.folds)  # --folds may ask for more than the classes have
+    for note in table.notes:
+        say(f"{arguments.data}: {note}.")
+    return reference
 
 
 def _data_refs(names: list[str] | None) -> list[DataRef]:
