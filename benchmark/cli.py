@@ -133,6 +133,18 @@ def parser() -> argparse.ArgumentParser:
     sub.add_argument("number", help="2, or the name of a recipe (`list tables`)")
     sub.add_argument("--format", choices=["md", "csv", "tex", "json"], default="md")
 
+    sub = verb("audit", audit, "check the paper's numbers against each other")
+    sub.add_argument("--format", choices=["md", "csv", "json"], default="md")
+
+    sub = verb("compare", compare, "every published cell beside ours, with a verdict", _results)
+    sub.add_argument(
+        "--table", type=_positive, action="append", metavar="N", help="only this table (repeatable)"
+    )
+    sub.add_argument("--format", choices=["md", "csv", "json", "html"], default="md")
+    sub.add_argument(
+        "--all", action="store_true", help="in Markdown, also cells with nothing to compare"
+    )
+
     sub = verb(
         "verify", verify, "do recorded runs again and compare", _results, _data_dir, _workers
     )
@@ -417,6 +429,30 @@ def table(arguments: argparse.Namespace) -> int:
     built = tables.build(_table_name(arguments.number), arguments.results)
     print(render.FORMATS[arguments.format](built))
     return OK if built.complete else GAPS
+
+
+def audit(arguments: argparse.Namespace) -> int:
+    """Recompute from the printed cells what the paper derives from them and says about them, and
+    list what holds and what does not. The findings are the output: the exit code is 0."""
+    from benchmark.audit import audit as check
+    from benchmark.audit import findings
+
+    print(findings.FORMATS[arguments.format](check()))
+    return OK
+
+
+def compare(arguments: argparse.Namespace) -> int:
+    """Put our value beside every published cell, with a verdict and its reason; trains nothing.
+    Exit code 1 if settings known to reproduce a printed cell give another number, else 0."""
+    from benchmark import ledger, ledger_render
+
+    lines = ledger.build(arguments.results, arguments.table)
+    print(ledger_render.render(lines, arguments.format, arguments.all))
+    changed = ledger.regressions(lines)
+    for line in changed:
+        cell = line.printed
+        say(f"differs: table {cell.table}, {cell.method} {cell.dataset} {cell.metric}")
+    return FAILED if changed else OK
 
 
 def verify(arguments: argparse.Namespace) -> int:

@@ -11,7 +11,6 @@ from benchmark.registry import (
     Search,
     data_ref,
     datasets,
-    group_of,
     make_spec,
     model_ref,
     models,
@@ -49,7 +48,7 @@ class Cell:
     @property
     def search(self) -> Search:
         """What is left to choose once the named settings are fixed."""
-        search = self.entry.search_for(group_of(self.data))
+        search = self.entry.search_for(self.data)
         return Search(
             {k: v for k, v in search.grid.items() if k not in self.overrides},
             {k: v for k, v in search.ranges.items() if k not in self.overrides},

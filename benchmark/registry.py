@@ -66,12 +66,17 @@ class ModelEntry:
     """Per dataset, the settings that reproduce the printed cell, where they are known."""
     by_group: dict[str, dict[str, Any]]
     """Other parameters and ranges for a group of datasets, e.g. the synthetic ones."""
+    by_dataset: dict[str, dict[str, Any]]
+    """Parameters that the paper fixes for one dataset."""
 
-    def params_for(self, group: str) -> dict[str, Any]:
-        return {**self.params, **self.by_group.get(group, {}).get("params", {})}
+    def params_for(self, data: DataRef) -> dict[str, Any]:
+        """What a run on this data is given unless it says otherwise."""
+        group = self.by_group.get(group_of(data), {}).get("params", {})
+        return {**self.params, **group, **self.by_dataset.get(data.name, {})}
 
-    def search_for(self, group: str) -> Search:
-        other = self.by_group.get(group, {})
+    def search_for(self, data: DataRef) -> Search:
+        """The grid or ranges that are searched on this data."""
+        other = self.by_group.get(group_of(data), {})
         return read_search(other) if other.keys() & {"grid", "range"} else self.search
 
 
@@ -125,6 +130,7 @@ def _read_model(name: str, entry: dict[str, Any]) -> ModelEntry:
         search=read_search(entry),
         published=entry.get("published", {}),
         by_group=entry.get("group", {}),
+        by_dataset=entry.get("dataset", {}),
     )
 
 
@@ -203,7 +209,9 @@ def model_ref(text: str) -> tuple[ModelEntry, dict[str, Any]]:
     check_name("model", name, models())
     entry = models()[name]
     if overrides:
-        defaults = _signature(entry) | entry.params
+        # Importing the class takes a second, so only for settings that the registry does not list.
+        listed = overrides.keys() <= entry.params.keys()
+        defaults = entry.params if listed else _signature(entry) | entry.params
         for key, value in overrides.items():
             check_name(f"setting of {name}", key, defaults)
             # 10 and 10.0 are one setting, so they must have one spelling.
@@ -251,7 +259,7 @@ def make_spec(
         data=data,
         repeat=repeat,
         fold=fold,
-        params={**entry.params_for(group_of(data)), **params},
+        params={**entry.params_for(data), **params},
         revision=entry.revision,
         **protocol,
     )

@@ -24,7 +24,7 @@ ONE_THREAD = dict.fromkeys(
 """Set before numpy is imported. Thread counts change speed and sums, so one run = one thread."""
 
 LIBRARIES = (
-    "numpy", "scipy", "scikit-learn", "torch", "xgboost", "catboost", "lightgbm", "pytorch-tabnet",
+    "numpy", "scipy", "scikit-learn", "torch", "numba", "xgboost", "catboost", "lightgbm", "pytorch-tabnet",
 )  # fmt: skip
 
 

@@ -14,6 +14,14 @@ QUICK = {
     "rf": {"n_estimators": 20},
     "lightgbm": {"n_estimators": 50},
     "lasso": {"max_iter": 200},
+    "protogate": {"steps": 600},
+    "protogate-global": {"steps": 600},
+    "protogate-local": {"steps": 600},
+    "mlp": {"steps": 400, "lr": 0.05},
+    "stg": {"steps": 400, "lr": 0.1, "lam": 0.1},
+    "lspin": {"steps": 400, "gate_hidden": 20},
+    "llspin": {"steps": 400, "gate_hidden": 20},
+    "llspin-single": {"steps": 400, "gate_hidden": 20},
 }
 
 # scikit-learn's own checks that a model fails, each with the reason why it may.

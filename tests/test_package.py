@@ -32,7 +32,17 @@ def run(site, cwd, *words):
 
 @pytest.mark.slow
 def test_the_wheel_runs_from_another_folder(site, tmp_path):
-    done = run(site, tmp_path, "run", "--models", "knn,rf:n_estimators=20", "--datasets", "colon", "--repeats", "1")
+    done = run(
+        site,
+        tmp_path,
+        "run",
+        "--models",
+        "knn,rf:n_estimators=20",
+        "--datasets",
+        "colon",
+        "--repeats",
+        "1",
+    )
     assert done.returncode == 0, done.stderr
     assert "knn" in done.stdout
     assert len(list((tmp_path / "results").rglob("r*f*.json"))) == 10

@@ -1,0 +1,134 @@
+"""What the networks share: layers, initialisation, the weighted loss, and a seed of their own."""
+
+from contextlib import contextmanager
+from itertools import pairwise
+
+import numpy as np
+import torch
+from torch import nn
+
+from ._classifier import Classifier
+from ._train import autograd_step, train
+
+
+def chain(widths, *, activation=None, norm=False, output_activation=False):
+    """Linear layers of the given widths; `norm` puts batch norm before each, also before the first."""
+    layers = []
+    for i, (n_in, n_out) in enumerate(pairwise(widths)):
+        if norm:
+            layers.append(nn.BatchNorm1d(n_in))
+        layers.append(nn.Linear(n_in, n_out))
+        if activation is not None and (output_activation or i < len(widths) - 2):
+            layers.append(activation())
+    return nn.Sequential(*layers)
+
+
+def truncated_normal(net, std, cut):
+    """Weights from a normal distribution cut at +-`cut`, biases zero."""
+    for layer in net.modules():
+        if isinstance(layer, nn.Linear):
+            nn.init.trunc_normal_(layer.weight, 0.0, std, -cut, cut)
+            nn.init.zeros_(layer.bias)
+
+
+def class_weights(codes, n_classes, how):
+    """`balanced`: n / (C n_c) of the training labels; None: all classes weigh the same."""
+    if how is None:
+        return None
+    if how != "balanced":
+        raise ValueError(f"class_weight must be None or 'balanced', however: {how!r}")
+    return torch.tensor(len(codes) / (n_classes * np.bincount(codes)), dtype=torch.float32)
+
+
+@contextmanager
+def seeded(random_state):
+    """Draw from torch's generators as if the process began with this seed, then put them back."""
+    with torch.random.fork_rng(devices=[]):
+        if random_state is not None:
+            torch.manual_seed(random_state)
+        yield
+
+
+class NetworkClassifier(Classifier):
+    """A classifier around a torch network that is trained by stochastic gradient descent.
+
+    A model says what its network is and what its loss is; the rest is the same for all:
+
+    _network(n_features, n_classes)  the module; calling it gives (logits, anything else)
+    _penalty(extra)                  what is added to the cross-entropy, from that anything else
+    """
+
+    def fit(self, X, y, eval_set=None):
+        X, codes, eval_set = self._check_fit(X, y, eval_set)
+        with seeded(self.random_state):
+            self._fit(X, codes, eval_set)
+        return self
+
+    def _fit(self, X, codes, eval_set):
+        n_classes = len(self.classes_)
+        X, y = _tensor(X), torch.from_numpy(codes)
+        self.net_ = net = self._network(X.shape[1], n_classes)
+        weights = class_weights(codes, n_classes, self.class_weight)
+        optimizer = torch.optim.SGD(
+            net.parameters(), self.lr, weight_decay=self.weight_decay, fused=True
+        )
+
+        def loss(rows):
+            rows = torch.from_numpy(rows)
+            logits, extra = net(X[rows])
+            return nn.functional.cross_entropy(logits, y[rows], weights) + self._penalty(extra)
+
+        def check():
+            net.eval()
+            with torch.no_grad():
+                logits, extra = net(X_valid)
+                prediction = nn.functional.cross_entropy(logits, y_valid, weights)
+                total = prediction + self._penalty(extra)
+                right = logits.argmax(1) == y_valid
+                recall = [right[y_valid == c].float().mean() for c in y_valid.unique()]
+            net.train()
+            return {
+                "valid_loss": float(total),
+                "valid_prediction_loss": float(prediction),
+                "valid_balanced_accuracy": float(torch.stack(recall).mean()),
+            }
+
+        if eval_set is not None:
+            X_valid, y_valid = _tensor(eval_set[0]), torch.from_numpy(eval_set[1])
+        net.train()
+        training = train(
+            len(X),
+            autograd_step(optimizer, loss, clip=self.clip),
+            steps=self.steps,
+            rng=np.random.default_rng(self.random_state),
+            batch_size=self.batch_size,
+            check=None if eval_set is None else check,
+            check_every=self.check_every,
+            score=SCORES[self.checkpoint],
+            patience=self.patience,
+            save=lambda: {name: value.clone() for name, value in net.state_dict().items()},
+            load=net.load_state_dict,
+        )
+        net.eval()
+        self.n_parameters_ = sum(p.numel() for p in net.parameters())
+        self.seconds_per_epoch_ = training.seconds_per_epoch
+        self.fit_report_ = training.report()
+
+    def predict_proba(self, X):
+        X = self._check(X)
+        with torch.no_grad():
+            logits, _ = self.net_(_tensor(X))
+            return torch.softmax(logits, dim=1).double().numpy()
+
+
+SCORES = {
+    "valid_loss": lambda numbers: numbers["valid_loss"],
+    "valid_prediction_loss": lambda numbers: numbers["valid_prediction_loss"],
+    "valid_balanced_accuracy": lambda numbers: -numbers["valid_balanced_accuracy"],
+    "last": None,
+}
+"""Which check's weights are kept: a number to be as low as possible, or the last weights."""
+
+
+def _tensor(X):
+    return torch.from_numpy(np.ascontiguousarray(X, dtype=np.float32))

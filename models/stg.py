@@ -1,0 +1,90 @@
+"""STG: feature selection using stochastic gates.
+
+Reference: Yamada et al., 2020. Selects features globally.
+
+gates     z_d = clip(mu_d + 0.5 + sigma * eps_d, 0, 1), eps ~ N(0, 1), one draw for a whole batch
+predictor f(x * z)
+loss      cross-entropy + lam * mean_d P(z_d > 0),  P(z_d > 0) = Phi((mu_d + 0.5) / sigma)
+
+A feature is selected if its gate is open without noise: mu_d + 0.5 > 0.
+"""
+
+import numpy as np
+import torch
+from torch import nn
+
+from ._classifier import GlobalSelector
+from ._networks import NetworkClassifier, chain, truncated_normal
+
+
+class STG(GlobalSelector, NetworkClassifier):
+    """One gate per feature, learned together with a tanh network.
+
+    NOTE[DIFF] The paper says that STG shares ProtoGate's gating network. STG has no gating network:
+    its gates do not depend on the sample. Optimiser: plain SGD, because with Adam at the stated
+    learning rate every uninformative gate would close, while the paper reports that none does.
+    lam multiplies a mean over features, so 50 here is of the order of 0.01 per feature.
+    """
+
+    def __init__(
+        self,
+        *,
+        lam=45.0,
+        sigma=0.5,
+        hidden=(100, 100, 10),
+        lr=3e-3,
+        steps=7000,
+        batch_size=64,
+        weight_decay=1e-3,
+        clip=None,
+        class_weight=None,
+        check_every=50,
+        checkpoint="valid_loss",
+        patience=None,
+        random_state=None,
+    ):
+        self.lam = lam
+        self.sigma = sigma
+        self.hidden = hidden
+        self.lr = lr
+        self.steps = steps
+        self.batch_size = batch_size
+        self.weight_decay = weight_decay
+        self.clip = clip
+        self.class_weight = class_weight
+        self.check_every = check_every
+        self.checkpoint = checkpoint
+        self.patience = patience
+        self.random_state = random_state
+
+    def _network(self, n_features, n_classes):
+        return GatedPerceptron([n_features, *self.hidden, n_classes], self.sigma)
+
+    def _penalty(self, mu):
+        return self.lam * torch.special.ndtr((mu + 0.5) / self.sigma).mean()
+
+    @property
+    def selected_(self):
+        return self.net_.mu.detach().numpy() + 0.5 > 0
+
+    @property
+    def gates_(self):
+        """The gates without noise, in [0, 1]."""
+        return np.clip(self.net_.mu.detach().numpy() + 0.5, 0, 1)
+
+
+class GatedPerceptron(nn.Module):
+    """The gates and the predictor; gives logits and mu, which the penalty needs."""
+
+    def __init__(self, widths, sigma):
+        super().__init__()
+        self.sigma = sigma
+        self.mu = nn.Parameter(0.01 * torch.randn(widths[0]))
+        self.predictor = chain(widths, activation=nn.Tanh)
+        # As in the official code: a standard normal cut at 0.2 is nearly uniform.
+        truncated_normal(self.predictor, std=1.0, cut=0.2)
+
+    def forward(self, x):
+        noise = self.sigma * torch.randn_like(self.mu) if self.training else 0.0
+        gates = torch.clamp(self.mu + 0.5 + noise, 0, 1)
+        return self.predictor(x * gates), self.mu

@@ -1,0 +1,192 @@
+"""MLP, STG, LSPIN and LLSPIN: facts of the papers, and the official toy examples."""
+
+import math
+
+import numpy as np
+import pytest
+import torch
+from benchmark.models._networks import class_weights
+from benchmark.models._train import autograd_step, train
+from benchmark.models.lspin import LSPIN, LocallySparse
+from benchmark.models.mlp import MLP
+from benchmark.models.stg import STG
+from sklearn.datasets import make_moons
+from sklearn.metrics import r2_score
+
+from benchmark.registry import load_class, models
+
+
+def wide(n=60, d=50, n_classes=2, seed=0):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, d)).astype(np.float32)
+    return X, (X[:, :n_classes].argmax(axis=1)).astype(int)
+
+
+@pytest.mark.parametrize(
+    ("name", "settings", "count"),
+    [
+        ("mlp", {}, 620_184),
+        ("stg", {}, 613_798),
+        # Gates and predictor as the paper counts them, and the 12,352 of batch norm.
+        ("lspin", {}, 3_000_398 + 12_352),
+        ("lspin", {"gate_hidden": 100}, 1_807_098 + 12_352),
+        ("llspin", {}, 3_000_398 + 12_352),
+        ("llspin", {"gate_hidden": 100}, 1_807_098 + 12_352),
+        ("llspin-single", {}, 2_392_566 + 2 * 5966 + 2),
+    ],
+)
+def test_numbers_of_parameters(name, settings, count):
+    entry = models()[name]
+    X, y = wide(d=5966)
+    model = load_class(entry)(**{**entry.params, **settings, "steps": 1}, random_state=0)
+    assert model.fit(X, y).n_parameters_ == count
+
+
+def test_the_loss_of_an_untrained_last_layer_is_ln_c():
+    X, y = wide(n_classes=4)
+    net = MLP()._network(X.shape[1], 4)
+    torch.nn.init.zeros_(net.layers[-2].weight)
+    torch.nn.init.zeros_(net.layers[-2].bias)
+    logits = net(torch.from_numpy(X))[0].detach()
+    assert float(torch.nn.functional.cross_entropy(logits, torch.from_numpy(y))) == pytest.approx(
+        math.log(4)
+    )
+
+
+def test_tanh_logits_keep_the_loss_above_its_floor():
+    X, y = wide()
+    model = MLP(lr=0.1, steps=600, random_state=0).fit(X, y, eval_set=(X, y))
+    losses = model.fit_report_["curves"]["valid_prediction_loss"]
+    floor = math.log(1 + math.exp(-2))
+    assert floor < min(losses) < 1.6 * floor
+    assert (model.predict(X) == y).all()
+
+
+def test_class_weights_are_balanced():
+    weights = class_weights(np.array([0, 0, 0, 1]), 2, "balanced")
+    assert weights.tolist() == pytest.approx([4 / 6, 4 / 2])
+    assert class_weights(np.array([0, 1]), 2, None) is None
+    with pytest.raises(ValueError, match="class_weight must be"):
+        class_weights(np.array([0, 1]), 2, "heavy")
+
+
+def test_stg_two_moons():
+    """The official example: of 20 features exactly the two true ones stay open."""
+    rng = np.random.default_rng(0)
+    moons, y = make_moons(1000, noise=0.1, random_state=0)
+    X = np.column_stack([moons, rng.normal(size=(1000, 18))]).astype(np.float32)
+    model = STG(
+        lam=0.5,
+        hidden=(60, 20),
+        lr=0.1,
+        steps=6000,
+        batch_size=240,
+        weight_decay=0.0,
+        random_state=1,
+    ).fit(X[:240], y[:240], eval_set=(X[240:], y[240:]))
+    assert model.gates_[:2] == pytest.approx([1, 1])
+    assert (model.gates_[2:] == 0).all()
+    assert model.select(X[:3]).sum(axis=1).tolist() == [2, 2, 2]
+    assert model.fit_report_["curves"]["valid_prediction_loss"][-1] < 0.05
+    assert (model.predict(X[240:]) == y[240:]).mean() > 0.98
+
+
+def linear_demo(n, seed):
+    """Two groups of four features; each group's target needs two of them."""
+    rng = np.random.default_rng(seed)
+    one, two = rng.normal(1, 0.5, (n // 2, 4)), rng.normal(-1, 0.5, (n // 2, 4))
+    y = np.concatenate([-2 * one[:, 0] + one[:, 1], two[:, 2] - 2 * two[:, 3]])
+    return np.concatenate([one, two]).astype(np.float32), y.astype(np.float32)
+
+
+@pytest.mark.slow
+def test_llspin_linear_demo():
+    """The official example: features {1, 2} for the first group, {3, 4} for the second."""
+    X, y = linear_demo(800, 0)
+    X_test, y_test = linear_demo(400, 1)
+    low, high = y.min(), y.max()
+    target = torch.from_numpy((y - low) / (high - low))[:, None]
+    inputs = torch.from_numpy(X)
+    torch.manual_seed(0)
+    net = LocallySparse([4, 100, 100, 10, 1], 10, 0.5, 0.5, "linear-layers")
+    optimizer = torch.optim.SGD(net.parameters(), 0.1)
+
+    def loss(rows):
+        output, mu = net(inputs[rows])
+        # The official penalty is a mean over features, ours a sum over the four of them.
+        return ((output - target[rows]) ** 2).mean() + 5e-3 / 4 * net.gates.expected_open(mu)
+
+    step = autograd_step(optimizer, lambda rows: loss(torch.from_numpy(rows)))
+    train(800, step, steps=10_000, rng=np.random.default_rng(0), batch_size=800)
+    net.eval()
+    with torch.no_grad():
+        predicted, _ = net(torch.from_numpy(X_test))
+        gates = (net.gates(torch.from_numpy(X_test))[0] > 0).float().numpy()
+    assert r2_score((y_test - low) / (high - low), predicted[:, 0].numpy()) > 0.97
+    wanted = np.repeat([[1, 1, 0, 0], [0, 0, 1, 1]], 200, axis=0)
+    assert (gates == wanted).mean() > 0.97
+
+
+def test_gates_do_not_depend_on_the_rest_of_the_batch():
+    X, y = wide()
+    model = LSPIN(steps=100, gate_hidden=20, random_state=0).fit(X, y)
+    np.testing.assert_allclose(model.gates(X)[7], model.gates(X[7:8])[0], atol=1e-6)
+    assert (model.select(X) == (model.gates(X) > 0)).all()
+
+
+def test_a_heavier_penalty_closes_gates():
+    X, y = wide(d=30)
+    few, many = (
+        LSPIN(lam=lam, steps=800, gate_hidden=20, random_state=0)
+        .fit(X, y)
+        .select(X)
+        .sum(axis=1)
+        .mean()
+        for lam in (0.1, 0.0)
+    )
+    assert few < 0.7 * many
+
+
+def test_llspin_is_linear_in_the_gated_features():
+    """Without activations the predictor is an affine map of x * g."""
+    X, y = wide()
+    for predictor in ("linear-layers", "linear"):
+        net = LSPIN(predictor=predictor, steps=50, gate_hidden=10, random_state=0).fit(X, y).net_
+        a, b = torch.from_numpy(X[:5]), torch.from_numpy(X[5:10])
+        with torch.no_grad():
+            middle = net.predictor((a + b) / 2)
+            np.testing.assert_allclose(middle, (net.predictor(a) + net.predictor(b)) / 2, atol=1e-4)
+
+
+def test_unknown_names_are_refused():
+    X, y = wide()
+    with pytest.raises(ValueError, match="predictor must be one of"):
+        LSPIN(predictor="deep").fit(X, y)
+
+
+@pytest.mark.parametrize("model", [MLP, STG, LSPIN])
+def test_the_best_check_is_restored_and_patience_stops(model):
+    X, y = wide(n=80)
+    fitted = model(steps=2000, check_every=5, patience=100, lr=0.1, random_state=0).fit(
+        X[:60], y[:60], eval_set=(X[60:], y[60:])
+    )
+    report = fitted.fit_report_
+    curve = report["curves"]["valid_loss"]
+    best = report["curves"]["step"][int(np.argmin(curve))]
+    assert report["best_step"] == best
+    assert report["steps"] <= 2000 and (
+        not report["stopped_early"] or report["steps"] >= best + 100
+    )
+    last = model(steps=200, checkpoint="last", random_state=0).fit(
+        X[:60], y[:60], eval_set=(X[60:], y[60:])
+    )
+    assert last.fit_report_["best_step"] == 200
+
+
+def test_training_leaves_torchs_global_generator_alone():
+    X, y = wide()
+    torch.manual_seed(5)
+    expected = torch.rand(3)
+    torch.manual_seed(5)
+    MLP(steps=10, random_state=0).fit(X, y)
+    assert torch.equal(torch.rand(3), expected)

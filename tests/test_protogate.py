@@ -1,0 +1,705 @@
+"""ProtoGate: against tensors of the released code, against autograd, and what must always hold."""
+
+import json
+import math
+import os
+import pickle
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from benchmark.models import _protogate_kernels as kernels
+from benchmark.models._protogate_step import QUANTILES, Step
+from benchmark.models._train import autograd_step, curves, train
+from benchmark.models.protogate import (
+    BEHAVIOURS,
+    Net,
+    ProtoGate,
+    Settings,
+    gating_network,
+    global_penalty,
+    gradients,
+    hard_sort,
+    initial_net,
+    local_gates,
+    local_penalty,
+    losses,
+    neural_sort,
+    prediction_loss,
+    sgd_step,
+    squared_distances,
+)
+from conftest import ROOT
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+# --- Tensors computed with the released implementation ------------------------------------------
+
+GOLDEN = {
+    "case1_B16_D30_H8_K3": Settings(k=3, lam_global=2e-4),
+    "case2_B12_D50_H10_K5_C4": Settings(k=5, lam_global=3e-4),
+}
+
+
+@pytest.fixture(params=GOLDEN)
+def golden(request):
+    folder = os.environ.get("BENCHMARK_GOLDEN")
+    if folder is None and "BENCHMARK_DATA" in os.environ:
+        folder = Path(os.environ["BENCHMARK_DATA"]).parent / "golden"
+    path = Path(folder or "golden") / f"{request.param}.npz"
+    if not path.is_file():
+        pytest.skip(f"{path} is missing; BENCHMARK_GOLDEN names the folder that has it")
+    with np.load(path) as arrays:
+        case = dict(arrays)
+    return case, Net(*(case[name] for name in Net._fields)), GOLDEN[request.param]
+
+
+def close(actual, expected, tolerance=1e-9):
+    np.testing.assert_allclose(actual, expected, rtol=tolerance, atol=tolerance)
+
+
+def test_golden_losses(golden):
+    case, net, setting = golden
+    for part, found in {
+        "train": losses(net, case["x"], case["y"], setting, eps=case["eps"]),
+        "eval": losses(net, case["xq"], case["yq"], setting, base=(case["x"], case["y"])),
+    }.items():
+        close(found.total, case[f"{part}_total"])
+        close(found.prediction, case[f"{part}_pred_loss"])
+        close(found.global_, case[f"{part}_l1"])
+        close(found.local, case[f"{part}_l0"])
+
+
+def test_golden_gates_and_ranks(golden):
+    case, net, setting = golden
+    mu, mu_query = gating_network(net, case["x"]), gating_network(net, case["xq"])
+    close(mu, case["train_alpha"])
+    close(mu_query, case["eval_alpha"])
+    gates = local_gates(mu, case["eps"], setting.sigma)
+    close(gates, case["train_gate"])
+    close(local_gates(mu_query), case["eval_gate"])
+    v = scores(case["x"] * gates)
+    close(neural_sort(v, setting.k, setting.tau), case["P_topk_train"])
+    assert np.array_equal(hard_sort(v, setting.k).argmax(axis=2), case["train_knn_idx"])
+
+
+def test_golden_gradients_and_step(golden):
+    case, net, setting = golden
+    found = gradients(net, case["x"], case["y"], setting, case["eps"])
+    close(norm(found), case["grad_norm"])
+    after = sgd_step(net, case["x"], case["y"], setting, case["eps"])
+    for name in Net._fields:
+        close(getattr(found, name), case[f"grad_{name}"])
+        close(getattr(after, name), case[f"after_sgd_{name}"])
+
+
+def test_golden_predictions(golden):
+    case, net, setting = golden
+    model = fitted_with(net, case["x"], case["y"], k=setting.k)
+    assert np.array_equal(model.predict(case["xq"]), case["eval_knn_pred"])
+    found = [e.prototypes for e in model.explain(case["xq"])]
+    assert np.array_equal(found, case["eval_knn_idx"])
+
+
+# --- Autograd on the equations as they are printed ----------------------------------------------
+
+
+def reference(net, X, y, eps, s):
+    """Losses, relaxed ranks and gradients by torch: every tensor spelled out, nothing saved."""
+    W1, b1, W2, b2 = weights = [torch.tensor(a, requires_grad=True) for a in net]
+    X, y, eps = torch.tensor(X), torch.tensor(y), torch.tensor(eps)
+    mu = torch.tanh(torch.tanh(X @ W1.T + b1) @ W2.T + b2)
+    M = X * torch.clamp(mu + s.sigma * eps, 0, 1)
+    prediction, ranks = 0.0, []
+    for i in range(len(X)):
+        others = [j for j in range(len(X)) if j != i or not s.exclude_self]
+        v = -((M[i] - M[others]) ** 2).sum(dim=1)
+        N, sums = len(others), (v[:, None] - v).abs().sum(dim=1)
+        n = torch.arange(1, min(s.k, N) + 1)[:, None]
+        P = torch.softmax(((N + 1 - 2 * n) * v - sums) / s.tau, dim=1)
+        prediction = prediction + (len(n) - P[:, y[others] == y[i]].sum()) / len(X)
+        ranks.append(P.detach().numpy())
+    global_ = s.lam_global * W1.abs().sum()
+    local = s.lam_local * torch.special.ndtr(mu / s.sigma).sum(dim=1).mean()
+    total = prediction + global_ + local
+    total.backward()
+    found = [float(part.detach()) for part in (total, prediction, global_, local)]
+    return found, np.array(ranks), Net(*(w.grad.numpy() for w in weights))
+
+
+def problem(seed, B, D, H, C, spread=1.0, dtype=np.float64):
+    rng = np.random.default_rng(seed)
+    net = Net(*(spread * rng.normal(size=s) for s in ((H, D), (H,), (D, H), (D,))))
+    arrays = *net, rng.normal(size=(B, D)), rng.normal(size=(B, D))
+    *net, X, eps = (a.astype(dtype) for a in arrays)
+    return Net(*net), X, rng.integers(0, C, B), eps
+
+
+def scores(M):
+    v = -squared_distances(M, M)
+    np.fill_diagonal(v, 0)
+    return v
+
+
+def norm(gradient):
+    return math.sqrt(sum(float((g**2).sum()) for g in gradient))
+
+
+cases = st.builds(
+    problem,
+    seed=st.integers(0, 2**32 - 1),
+    B=st.integers(2, 17),
+    D=st.integers(1, 25),
+    H=st.integers(1, 9),
+    C=st.sampled_from([1, 2, 5, 100]),
+    spread=st.sampled_from([0.02, 0.3, 1.0]),
+)
+choices = st.builds(
+    Settings,
+    k=st.integers(1, 6),
+    lam_global=st.sampled_from([0.0, 2e-4, 0.1]),
+    lam_local=st.sampled_from([0.0, 1e-3, 0.1]),
+    tau=st.sampled_from([0.5, 16.0]),
+    sigma=st.sampled_from([0.2, 0.5]),
+    clip=st.sampled_from([0.05, 2.5, None]),
+    exclude_self=st.booleans(),
+)
+
+
+@settings(max_examples=120, deadline=None)
+@given(cases, choices)
+def test_agrees_with_autograd(case, setting):
+    net, X, y, eps = case
+    expected, ranks, gradient = reference(net, X, y, eps, setting)
+    close(losses(net, X, y, setting, eps=eps), expected)
+    if not setting.exclude_self:
+        v = scores(X * local_gates(gating_network(net, X), eps, setting.sigma))
+        close(neural_sort(v, setting.k, setting.tau), ranks)
+    for found, grad in zip(gradients(net, X, y, setting, eps), gradient, strict=True):
+        close(found, grad)
+
+    parameters = [torch.nn.Parameter(torch.tensor(w)) for w in net]
+    for parameter, grad in zip(parameters, gradient, strict=True):
+        parameter.grad = torch.tensor(grad)
+    if setting.clip is not None:
+        torch.nn.utils.clip_grad_norm_(parameters, setting.clip)
+    torch.optim.SGD(parameters, lr=setting.lr, weight_decay=setting.weight_decay).step()
+    after = sgd_step(net, X, y, setting, eps)
+    for found, parameter in zip(after, parameters, strict=True):
+        close(found, parameter.detach().numpy())
+
+
+def test_sgd_step_changes_nothing_it_was_given():
+    net, X, y, eps = problem(0, 8, 5, 3, 2)
+    before = [a.copy() for a in (*net, X, eps)]
+    sgd_step(net, X, y, Settings(), eps)
+    assert all(np.array_equal(a, b) for a, b in zip((*net, X, eps), before, strict=True))
+
+
+# --- What must always hold ----------------------------------------------------------------------
+
+values = st.builds(
+    lambda seed, q, n: -np.random.default_rng(seed).gamma(2, 20, (q, n)),
+    st.integers(0, 2**32 - 1), st.integers(1, 6), st.integers(1, 40),
+)  # fmt: skip
+
+
+@given(values, st.integers(1, 5))
+def test_cold_relaxed_sorting_is_sorting(v, k):
+    close(neural_sort(v, k, tau=1e-7), hard_sort(v, k), 1e-6)
+
+
+@given(values, st.integers(1, 5))
+def test_relaxed_rows_are_distributions_and_follow_a_permutation(v, k):
+    P = neural_sort(v, k)
+    assert (P >= 0).all()
+    close(P.sum(axis=2), 1)
+    order = np.random.default_rng(0).permutation(v.shape[1])
+    close(neural_sort(v[:, order], k), P[:, :, order])
+
+
+def test_cold_loss_counts_wrong_neighbours():
+    net, X, y, eps = problem(3, 20, 12, 4, 3)
+    v = scores(X * local_gates(gating_network(net, X), eps))
+    nearest = np.argsort(-v, axis=1)[:, :4]
+    wrong = (y[nearest] != y[:, None]).sum(axis=1).mean()
+    setting = Settings(k=4, tau=1e-7)
+    close(losses(net, X, y, setting, eps=eps).prediction, wrong)
+    close(losses(net, X, y, replace(setting, sort="quick"), eps=eps).prediction, wrong)
+
+
+@pytest.mark.parametrize("exclude_self", [False, True])
+def test_equal_labels_cost_nothing(exclude_self):
+    net, X, y, eps = problem(1, 12, 8, 4, 1)
+    setting = Settings(k=3, lam_global=0, lam_local=0, exclude_self=exclude_self)
+    close(losses(net, X, y, setting, eps=eps).total, 0)
+    close(norm(gradients(net, X, y, setting, eps)), 0)
+
+
+def test_equal_distances_cost_the_share_of_other_classes():
+    y = np.array([0, 0, 0, 1])
+    loss = prediction_loss(np.zeros((4, 4)), y[:, None] == y, Settings(k=3))
+    close(loss, 3 * (1 - (3 / 4 * 3 / 4 + 1 / 4 * 1 / 4)))
+    # All gates closed is the same, and has no gradient to escape by.
+    net, X, y, eps = problem(0, 10, 6, 3, 2)
+    closed = net._replace(b2=np.full(6, -50.0))
+    setting = Settings(k=3, lam_global=0, lam_local=0)
+    share = np.mean(y[:, None] == y)
+    close(losses(closed, X, y, setting, eps=0 * eps).prediction, 3 * (1 - share))
+    assert norm(gradients(closed, X, y, setting, 0 * eps)) == 0
+
+
+def test_one_neighbour_that_is_the_sample_itself_teaches_nothing():
+    net, X, y, eps = problem(2, 16, 40, 5, 2)
+    setting = Settings(k=1, tau=0.01, lam_global=0, lam_local=0)
+    assert losses(net, X, y, setting, eps=eps).prediction < 1e-9
+    assert norm(gradients(net, X, y, setting, eps)) < 1e-9
+    without = replace(setting, exclude_self=True)
+    assert losses(net, X, y, without, eps=eps).prediction > 0.1
+
+
+def test_order_of_samples_and_features_does_not_matter():
+    net, X, y, eps = problem(4, 14, 9, 5, 3)
+    setting, rng = Settings(k=3), np.random.default_rng(0)
+    loss, gradient = losses(net, X, y, setting, eps=eps), gradients(net, X, y, setting, eps)
+    rows = rng.permutation(14)
+    close(losses(net, X[rows], y[rows], setting, eps=eps[rows]), loss)
+    for a, b in zip(gradients(net, X[rows], y[rows], setting, eps[rows]), gradient, strict=True):
+        close(a, b)
+    d = rng.permutation(9)
+    moved = Net(net.W1[:, d], net.b1, net.W2[d], net.b2[d])
+    close(losses(moved, X[:, d], y, setting, eps=eps[:, d]), loss)
+    found = gradients(moved, X[:, d], y, setting, eps[:, d])
+    expected = Net(gradient.W1[:, d], gradient.b1, gradient.W2[d], gradient.b2[d])
+    for a, b in zip(found, expected, strict=True):
+        close(a, b)
+
+
+def test_penalties_at_known_points():
+    net = Net(np.array([[1.0, -2.0]]), np.zeros(1), np.zeros((2, 1)), np.zeros(2))
+    assert global_penalty(net, 0.5) == 1.5
+    close(local_penalty(np.zeros((3, 8)), 2.0), 2.0 * 8 / 2)
+    # Phi(mu / sigma) is the probability that mu plus noise is positive.
+    draws = 0.3 + 0.5 * np.random.default_rng(0).normal(size=200_000)
+    assert abs(local_penalty(np.array([[0.3]]), 1.0) - (draws > 0).mean()) < 0.005
+
+
+def test_hard_sorting_has_no_gradient():
+    net, X, y, eps = problem(5, 12, 8, 4, 2)
+    setting = Settings(lam_global=0, lam_local=0)
+    assert norm(gradients(net, X, y, replace(setting, sort="quick"), eps)) == 0
+    assert norm(gradients(net, X, y, setting, eps)) > 0.01
+
+
+# --- The fast step ------------------------------------------------------------------------------
+
+
+def step_on(X, y, setting, dtype=np.float32, hidden=20, **options):
+    net = initial_net(X.shape[1], hidden, np.random.default_rng(1), dtype)
+    return Step(net, X.astype(dtype), y, setting, np.random.default_rng(2), **options)
+
+
+def toy(n=40, d=60, classes=2, seed=0):
+    rng = np.random.default_rng(seed)
+    y = np.arange(n) % classes
+    X = rng.normal(size=(n, d)).astype(np.float32)
+    X[:, : d // 6] += 1.5 * ((y[:, None] + np.arange(d // 6)) % classes == 0)
+    return X, y
+
+
+@pytest.mark.parametrize("exclude_self", [False, True])
+@pytest.mark.parametrize("B", [31, 40])
+def test_plain_and_compiled_steps_have_the_same_bits(B, exclude_self):
+    if kernels.numba is None:
+        pytest.skip("numba is missing: only the plain kernels exist")
+    X, y = toy(d=301)
+    setting = Settings(k=5, clip=0.5, exclude_self=exclude_self)
+    one = step_on(X, y, setting, kernels=kernels.PLAIN)
+    two = step_on(X, y, setting, kernels=kernels.COMPILED)
+    rng = np.random.default_rng(0)
+    for _ in range(25):
+        rows = rng.permutation(len(X))[:B]
+        one(rows)
+        two(rows)
+    assert one.clipped == two.clipped > 0
+    assert all(np.array_equal(a, b) for a, b in zip(one.net, two.net, strict=True))
+
+
+def test_without_numba_the_model_is_the_same():
+    code = (
+        "import sys; sys.modules['numba'] = None\n"
+        "from test_protogate import *\n"
+        "assert kernels.COMPILED is kernels.PLAIN\n"
+        "print(ProtoGate(**QUICK).fit(*toy()).net_.W1.tobytes().hex())"
+    )
+    path = os.pathsep.join([str(ROOT), str(ROOT / "tests")])
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        env={**os.environ, "PYTHONPATH": path},
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stderr
+    expected = ProtoGate(**QUICK).fit(*toy()).net_.W1.tobytes().hex()
+    assert done.stdout.strip() == expected
+
+
+def test_single_precision_gradients_agree_with_double():
+    errors = []
+    for seed in range(9):
+        net, X, y, eps = problem(seed, 64, 500, 20, 3, spread=0.05)
+        expected = gradients(net, X, y, Settings(k=5), eps)
+        single = Net(*(a.astype(np.float32) for a in net))
+        found = gradients(single, X.astype(np.float32), y, Settings(k=5), eps.astype(np.float32))
+        errors.append(norm(Net(*map(np.subtract, found, expected))) / norm(expected))
+    # The loss has a kink where two prototypes are equally near. When rounding decides on which side
+    # of one a batch lies, the gradients differ visibly, and neither is wrong.
+    assert np.median(errors) < 5e-5 and max(errors) < 0.1
+
+
+def test_single_precision_training_stays_near_double():
+    X, y = toy(n=64, d=300)
+    options = {"hidden": 30, "steps": 100, "random_state": 0}
+    single, double = (ProtoGate(dtype=t, **options).fit(X, y) for t in ("float32", "float64"))
+    assert np.abs(single.masks(X) - double.masks(X)).max() < 0.03
+    assert np.array_equal(single.predict(X), double.predict(X))
+
+
+def test_clipping_bounds_the_joint_norm():
+    net, X, y, eps = problem(6, 16, 30, 6, 2)
+    setting = Settings(lr=1.0, weight_decay=0.0, clip=0.1)
+    after = sgd_step(net, X, y, setting, eps)
+    close(norm(Net(*(a - b for a, b in zip(after, net, strict=True)))), 0.1, 1e-4)
+
+
+def test_proximal_step_makes_exact_zeros():
+    X, y = toy()
+    dense, sparse = (step_on(X, y, Settings(lam_global=2e-3, prox_l1=p)) for p in (False, True))
+    for step in (dense, sparse):
+        for _ in range(200):
+            step(np.arange(len(X)))
+    assert (dense.net.W1 == 0).sum() == 0
+    assert (sparse.net.W1 == 0).mean() > 0.2
+
+
+def test_noise_is_standard_normal_and_independent():
+    state = np.random.default_rng(0).integers(0, 2**32, size=(4, 500), dtype=np.uint32)
+    eps = np.empty((401, 500), np.float32)
+    kernels.COMPILED.noise(state, QUANTILES, eps)
+    moments = [(eps.astype(float) ** p).mean() for p in (1, 2, 3, 4)]
+    np.testing.assert_allclose(moments, [0, 1, 0, 3], atol=0.05)
+    from scipy.stats import kstest
+
+    assert kstest(eps[:200].ravel(), "norm").pvalue > 0.01
+    columns, rows = np.corrcoef(eps.T), np.corrcoef(eps)
+    for correlation, n in ((columns, 401), (rows, 500)):
+        off = correlation[~np.eye(len(correlation), dtype=bool)]
+        assert np.abs(off).max() < 6 / math.sqrt(n)
+    again = np.empty_like(eps)
+    kernels.COMPILED.noise(state, QUANTILES, again)
+    assert abs(np.corrcoef(eps.ravel(), again.ravel())[0, 1]) < 0.01
+
+
+def test_elementary_functions():
+    x = np.linspace(-12, 12, 100_001, dtype=np.float32)
+    exact = np.tanh(x.astype(float))
+    assert np.abs(kernels.tanh32(x) - exact).max() < 8e-7
+    assert np.abs(kernels.tanh32(x)).max() <= 1
+    small = np.abs(x) < 1
+    np.testing.assert_allclose(kernels.tanh32(x)[small], exact[small], rtol=3e-7)
+    x = np.linspace(-59, 0, 100_001, dtype=np.float32)
+    np.testing.assert_allclose(kernels.exp32(x), np.exp(x.astype(float)), rtol=4e-7)
+
+
+# --- The model ----------------------------------------------------------------------------------
+
+QUICK = {"steps": 300, "hidden": 20, "check_every": 20, "random_state": 0}
+
+
+def fitted_with(net, X, y, **options):
+    """A model with given weights, as if it had been fitted to X and y."""
+    model = ProtoGate(steps=1, hidden=len(net.b1), dtype=str(X.dtype), **options).fit(X, y)
+    model.net_ = net
+    model._store_prototypes(X, np.searchsorted(model.classes_, y))
+    return model
+
+
+@pytest.mark.parametrize("hidden, total", [(200, 2_392_566), (100, 1_199_266)])
+def test_number_of_parameters(hidden, total):
+    X, y = np.zeros((4, 5966), np.float32), [0, 1, 0, 1]
+    assert ProtoGate(hidden=hidden, steps=1, random_state=0).fit(X, y).n_parameters_ == total
+
+
+def test_initial_weights():
+    net = initial_net(300, 100, np.random.default_rng(0))
+    for W in (net.W1, net.W2):
+        assert 0.0299 < np.abs(W).max() <= 0.03
+        # A normal distribution cut at two standard deviations keeps 0.88 of its deviation.
+        assert abs(W.std() - 0.88 * 0.015) < 1e-4 and abs(W.mean()) < 3e-4
+    assert not net.b1.any() and not net.b2.any()
+
+
+def test_seeds_decide_every_bit():
+    X, y = toy()
+    one, two = (ProtoGate(**QUICK).fit(X, y, eval_set=(X, y)) for _ in range(2))
+    assert all(np.array_equal(a, b) for a, b in zip(one.net_, two.net_, strict=True))
+    assert one.fit_report_ == two.fit_report_
+    other = ProtoGate(**QUICK | {"random_state": 1}).fit(X, y)
+    assert not np.array_equal(other.net_.W1, one.net_.W1)
+
+
+def test_answers_do_not_depend_on_the_company():
+    X, y = toy(n=150, d=333)
+    model = ProtoGate(**QUICK | {"steps": 60}).fit(X[:100], y[:100])
+    masks, proba = model.masks(X), model.predict_proba(X)
+    order = np.random.default_rng(0).permutation(150)
+    parts = [order, *(np.arange(150 - size, 150) for size in (1, 2, 7, 33))]
+    for rows in parts:
+        np.testing.assert_allclose(model.masks(X[rows]), masks[rows], atol=1e-6)
+        assert np.array_equal(model.predict_proba(X[rows]), proba[rows])
+    assert np.array_equal(model.select(X), masks > 0)
+
+
+def test_it_learns_and_selects():
+    X, y = toy(n=120, d=60, classes=3)
+    model = ProtoGate(**QUICK | {"steps": 1500, "lam_local": 0.01}).fit(X[:90], y[:90])
+    assert (model.predict(X[90:]) == y[90:]).mean() > 0.8
+    selected = model.select(X[90:])
+    assert selected[:, :10].mean() > 2 * selected[:, 10:].mean()
+
+
+@pytest.mark.parametrize("k", [2, 4])
+def test_ties_go_to_the_smaller_class(k):
+    X, y = np.array([[1.0], [-1.0], [1.5], [-1.5]]), np.array(["b", "a", "b", "a"])
+    gates_open = Net(np.zeros((1, 1)), np.zeros(1), np.zeros((1, 1)), np.full(1, 9.0))
+    model = fitted_with(gates_open, X, y, k=k)
+    assert np.array_equal(model.predict_proba([[0.0]]), [[0.5, 0.5]])
+    assert model.predict([[0.0]]) == "a"
+    # Among equally near prototypes the first in the training data come first.
+    assert model.explain([[0.0]])[0].prototypes.tolist() == [0, 1, 2, 3][:k]
+
+
+def test_explanations_say_what_the_model_did():
+    X, y = toy(n=60, d=50, classes=3)
+    names = np.array(["x", "y", "z"])[y]
+    model = ProtoGate(**QUICK, k=3).fit(X[:40], names[:40])
+    model.set_params(zero_threshold=float(np.median(np.abs(model.net_.W1).max(axis=0))))
+    masks, proba = model.masks(X[40:]), model.predict_proba(X[40:])
+    masked_train = X[:40] * model.masks(X[:40])
+    explanations = model.explain(X[40:])
+    assert len(explanations) == 20
+    kept_globally = np.abs(model.net_.W1).max(axis=0) > model.zero_threshold
+    assert kept_globally.sum() == 25
+    for i, (e, mask) in enumerate(zip(explanations, masks, strict=True)):
+        assert e.prediction == model.predict(X[40 + i : 41 + i])[0]
+        assert np.array_equal(e.labels, names[e.prototypes])
+        close(proba[i], [(e.labels == c).mean() for c in "xyz"])
+        distances = np.linalg.norm(masked_train - X[40 + i] * mask, axis=1)
+        close(e.distances, np.sort(distances)[:3], 1e-4)
+        close(distances[e.prototypes], e.distances, 1e-4)
+        assert np.array_equal(np.sort(e.features), np.flatnonzero(mask))
+        assert np.array_equal(e.mask_values, mask[e.features])
+        assert (np.diff(e.mask_values) <= 0).all()
+        assert tuple(e.behaviours) == BEHAVIOURS
+        every = np.concatenate(list(e.behaviours.values()))
+        assert np.array_equal(np.sort(every), np.arange(50))
+        expected = [kept_globally & (mask > 0), kept_globally & (mask == 0)]
+        expected += [~kept_globally & (mask > 0), ~kept_globally & (mask == 0)]
+        for name, where in zip(BEHAVIOURS, expected, strict=True):
+            assert np.array_equal(e.behaviours[name], np.flatnonzero(where))
+
+
+def test_neural_and_hybrid_train_alike_and_vote_differently():
+    X, y = toy(n=60, d=30)
+    hybrid, neural = (ProtoGate(sort=s, **QUICK).fit(X[:40], y[:40]) for s in ("hybrid", "neural"))
+    assert np.array_equal(hybrid.net_.W1, neural.net_.W1)
+    shares, relaxed = hybrid.predict_proba(X), neural.predict_proba(X)
+    assert np.array_equal(shares * 3, np.round(shares * 3))
+    assert not np.array_equal(relaxed * 3, np.round(relaxed * 3))
+    close(relaxed.sum(axis=1), 1)
+    cold = ProtoGate(sort="neural", **QUICK).fit(X[:40], y[:40]).set_params(tau=1e-9)
+    close(cold.predict_proba(X), shares, 1e-6)
+
+
+def test_quick_sorting_trains_the_penalties_only():
+    X, y = toy()
+    shuffled = np.random.default_rng(0).permutation(y)
+    one = ProtoGate(sort="quick", **QUICK).fit(X, y)
+    two = ProtoGate(sort="quick", **QUICK).fit(X, shuffled)
+    assert np.array_equal(one.masks(X), two.masks(X))
+    hybrid = ProtoGate(**QUICK).fit(X, y)
+    assert not np.array_equal(hybrid.masks(X), one.masks(X))
+
+
+def test_collapse_is_reported():
+    X, y = toy()
+    healthy = ProtoGate(**QUICK).fit(X, y)
+    assert healthy.fit_report_["collapsed"] is False
+    model = ProtoGate(**QUICK | {"lam_local": 10.0}).fit(X, y, eval_set=(X, y))
+    assert model.fit_report_["collapsed"] is True
+    assert not model.select(X).any()
+    assert np.isfinite(model.predict_proba(X)).all()
+    json.dumps(model.fit_report_, allow_nan=False)
+
+
+def test_report():
+    X, y = toy(n=60)
+    model = ProtoGate(**QUICK).fit(X[:40], y[:40], eval_set=(X[40:], y[40:]))
+    report = model.fit_report_
+    assert json.loads(json.dumps(report, allow_nan=False)) == report
+    assert report["steps"] == report["epochs"] == 300 and report["checks"] == 15
+    at = report["curves"]["step"].index(report["best_step"])
+    assert report["curves"]["total"][at] == min(report["curves"]["total"])
+    setting = Settings(k=3)
+    found = losses(model.net_, X[40:], y[40:], setting, base=(X[:40], y[:40]))
+    close(found.total, report["curves"]["total"][at], 1e-4)
+    counts = list(report["globally_selected"].values())
+    assert list(report["globally_selected"]) == ["0", "0.0005", "0.001", "0.002", "0.005", "0.01"]
+    assert counts == sorted(counts, reverse=True)
+    assert model.seconds_per_epoch_ > 0
+
+
+@pytest.mark.parametrize(
+    "rule, curve, best",
+    [
+        ("valid_loss", "total", min),
+        ("valid_prediction_loss", "prediction", min),
+        ("valid_balanced_accuracy", "balanced_accuracy", max),
+    ],
+)
+def test_checkpoint_rules(rule, curve, best):
+    X, y = toy(n=60)
+    model = ProtoGate(checkpoint=rule, **QUICK).fit(X[:40], y[:40], eval_set=(X[40:], y[40:]))
+    report = model.fit_report_
+    values = report["curves"][curve]
+    assert report["best_step"] == report["curves"]["step"][values.index(best(values))]
+
+
+def test_last_checkpoint_is_the_model_without_eval_set():
+    X, y = toy(n=60)
+    last = ProtoGate(checkpoint="last", **QUICK).fit(X[:40], y[:40], eval_set=(X[40:], y[40:]))
+    without = ProtoGate(**QUICK).fit(X[:40], y[:40])
+    assert np.array_equal(last.net_.W1, without.net_.W1)
+    assert last.fit_report_["best_step"] == 300
+    assert without.fit_report_["checks"] == 0 and without.fit_report_["curves"] == {}
+
+
+def test_wrong_names_are_refused():
+    X, y = toy()
+    with pytest.raises(ValueError, match="sort of ProtoGate must be one of .*quick.*bubble"):
+        ProtoGate(sort="bubble").fit(X, y)
+    with pytest.raises(ValueError, match="checkpoint of ProtoGate .* however: 'best'"):
+        ProtoGate(checkpoint="best").fit(X, y)
+
+
+def test_a_hundred_classes_and_more_neighbours_than_samples():
+    X, y = toy(n=300, d=40, classes=100)
+    model = ProtoGate(**QUICK | {"steps": 20}, k=5).fit(X, y)
+    assert model.predict_proba(X).shape == (300, 100)
+    tiny = ProtoGate(**QUICK | {"steps": 20}, k=50).fit(X[:6], y[:6])
+    close(tiny.predict_proba(X[:9]), np.full((9, 6), 1 / 6))
+
+
+def test_pickling_keeps_the_answers():
+    X, y = toy()
+    model = ProtoGate(**QUICK).fit(X, y)
+    copy = pickle.loads(pickle.dumps(model))
+    assert np.array_equal(copy.predict_proba(X), model.predict_proba(X))
+    assert copy.n_parameters_ == model.n_parameters_
+
+
+def test_global_generators_are_left_alone():
+    X, y = toy()
+    before = np.random.get_state()[1].copy()  # noqa: NPY002 - the global generator is the point
+    ProtoGate(**QUICK).fit(X, y, eval_set=(X, y))
+    assert np.array_equal(np.random.get_state()[1], before)  # noqa: NPY002
+
+
+@pytest.mark.slow
+def test_published_regime_on_wide_data():
+    """Wide data with few samples: far fewer features than at the start, better than chance."""
+    X, y = toy(n=80, d=2000)
+    model = ProtoGate(steps=3000, random_state=42)
+    model.fit(X[:50], y[:50], eval_set=(X[50:60], y[50:60]))
+    assert (model.predict(X[60:]) == y[60:]).mean() > 0.8
+    assert model.select(X[60:]).sum(axis=1).mean() < 400
+
+
+# --- The training loop --------------------------------------------------------------------------
+
+
+def run_loop(n=10, scores=(), **options):
+    """Train a counter; its checks return the given scores, its weights are the step."""
+    state, batches, remaining = {"weights": 0}, [], iter(scores)
+
+    def step(rows):
+        batches.append(rows)
+        state["weights"] += 1
+
+    options = {
+        "rng": np.random.default_rng(0),
+        "check": (lambda: {"loss": next(remaining)}) if scores else None,
+        "score": lambda numbers: numbers["loss"],
+        "save": lambda: state["weights"],
+        "load": lambda weights: state.update(weights=weights),
+        **options,
+    }
+    return train(n, step, **options), batches, state["weights"]
+
+
+def test_every_epoch_is_a_new_order_without_the_rest():
+    training, batches, _ = run_loop(n=10, steps=7, batch_size=4)
+    assert training.steps == 7 and training.epochs == 4  # the last epoch is cut short
+    assert [len(rows) for rows in batches] == [4] * 7
+    for first in range(0, 6, 2):
+        assert len(set(np.concatenate(batches[first : first + 2]))) == 8
+    assert not np.array_equal(batches[0], batches[2])
+    _, batches, _ = run_loop(n=3, steps=2, batch_size=64)
+    assert [sorted(rows) for rows in batches] == [[0, 1, 2]] * 2
+
+
+def test_the_first_of_the_best_checks_is_kept():
+    training, _, weights = run_loop(
+        n=4, batch_size=4, steps=10, check_every=2, scores=[3.0, 1.0, 2.0, 1.0, math.nan]
+    )
+    assert weights == training.best_step == 4 and training.steps == 10
+    assert [c["step"] for c in training.checks] == [2, 4, 6, 8, 10]
+    assert training.report()["curves"] == {
+        "step": [2, 4, 6, 8, 10],
+        "loss": [3.0, 1.0, 2.0, 1.0, None],
+    }
+
+
+def test_patience_is_in_steps():
+    training, _, weights = run_loop(
+        n=4, batch_size=4, steps=100, check_every=2, patience=5, scores=[3.0, 1.0] + [2.0] * 50
+    )
+    assert training.stopped_early and training.steps == 10  # 4 + 5 lies before the check at 10
+    assert weights == 4
+
+
+def test_without_score_or_checks_the_last_weights_stay():
+    training, _, weights = run_loop(n=4, steps=9, score=None, check_every=3, scores=[1.0, 2.0, 3.0])
+    assert weights == training.best_step == 9 and len(training.checks) == 3
+    training, _, weights = run_loop(n=4, steps=9, check_every=50, scores=[1.0])
+    assert weights == training.best_step == 9 and training.checks == []
+
+
+def test_curves_are_short():
+    found = curves([{"step": i, "loss": math.pi * i} for i in range(1000)])
+    assert len(found["step"]) == 200
+    assert found["step"][0] == 0 and found["step"][-1] == 999
+    assert found["loss"][-1] == 3138.5
+
+
+def test_autograd_step_descends_and_clips():
+    weight = torch.nn.Parameter(torch.tensor([3.0, 4.0]))
+    optimizer = torch.optim.SGD([weight], lr=1.0)
+    autograd_step(optimizer, lambda rows: (weight**2).sum() / 2, clip=1.0)(np.arange(2))
+    close(weight.detach().numpy(), [2.4, 3.2], 1e-5)
+    autograd_step(optimizer, lambda rows: (weight**2).sum() / 2)(np.arange(2))
+    close(weight.detach().numpy(), [0, 0])
