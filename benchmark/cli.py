@@ -150,6 +150,13 @@ def parser() -> argparse.ArgumentParser:
     )
     sub.add_argument("records", nargs="+", metavar="RECORD", help="files or keys of records")
 
+    sub = verb("speed", speed, "time training steps beside their matrix products", _data_dir)
+    sub.add_argument(
+        "--models", type=_names, default=["protogate"], help="networks (default: protogate)"
+    )
+    sub.add_argument("--datasets", type=_names, default=["colon"], help="default: colon")
+    sub.add_argument("--format", choices=["text", "json"], default="text")
+
     sub = verb("reproduce", reproduce, "run what a table is missing, then show it", _how, _data_dir)
     sub.add_argument("table", help="table2, or another recipe (`list tables`)")
     sub.add_argument("--models", type=_names, help="only these models")
@@ -493,6 +500,23 @@ def reproduce(arguments: argparse.Namespace) -> int:
     say(f"Written to {arguments.reports}/{name}.md, .csv, .tex and .json.")
     _tell_failures(failures)
     return FAILED if failures else OK if built.complete else GAPS
+
+
+def speed(arguments: argparse.Namespace) -> int:
+    """Time the training steps of networks with one thread, and the bare matrix products of the
+    same shapes in the same process: their ratio tells how much is spent on anything else."""
+    from benchmark.runtime import ONE_THREAD
+
+    os.environ.update(ONE_THREAD)  # before numpy is imported
+    from benchmark import speed as stopwatch
+
+    rows = []
+    for dataset in arguments.datasets:
+        for model in arguments.models:
+            say(f"timing {model} on {dataset}")
+            rows.append(stopwatch.measure(model, dataset))
+    print(stopwatch.FORMATS[arguments.format](rows))
+    return OK
 
 
 # ---------------------------------------------------------------------------- shared by verbs

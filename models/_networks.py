@@ -66,7 +66,7 @@ class NetworkClassifier(Classifier):
 
     def _fit(self, X, codes, eval_set):
         n_classes = len(self.classes_)
-        X, y = _tensor(X), torch.from_numpy(codes)
+        X, y = tensor(X), torch.from_numpy(codes)
         self.net_ = net = self._network(X.shape[1], n_classes)
         weights = class_weights(codes, n_classes, self.class_weight)
         optimizer = torch.optim.SGD(
@@ -94,7 +94,7 @@ class NetworkClassifier(Classifier):
             }
 
         if eval_set is not None:
-            X_valid, y_valid = _tensor(eval_set[0]), torch.from_numpy(eval_set[1])
+            X_valid, y_valid = tensor(eval_set[0]), torch.from_numpy(eval_set[1])
         net.train()
         training = train(
             len(X),
@@ -114,10 +114,22 @@ class NetworkClassifier(Classifier):
         self.seconds_per_epoch_ = training.seconds_per_epoch
         self.fit_report_ = training.report()
 
+    def matrix_products(self, batch, _n_features, _n_classes):
+        """Shapes (m, k, n) of the products of one training step: what its speed is measured by."""
+        shapes = []
+        for name, layer in self.net_.named_modules():
+            if isinstance(layer, nn.Linear):
+                n_in, n_out = layer.in_features, layer.out_features
+                shapes += [(batch, n_in, n_out), (n_out, batch, n_in)]
+                # The gates' first layer sees the data themselves, which have no gradient.
+                if name != "gates.first":
+                    shapes.append((batch, n_out, n_in))
+        return shapes
+
     def predict_proba(self, X):
         X = self._check(X)
         with torch.no_grad():
-            logits, _ = self.net_(_tensor(X))
+            logits, _ = self.net_(tensor(X))
             return torch.softmax(logits, dim=1).double().numpy()
 
 
@@ -130,5 +142,6 @@ SCORES = {
 """Which check's weights are kept: a number to be as low as possible, or the last weights."""
 
 
-def _tensor(X):
+def tensor(X):
+    """An array as float32, as the networks compute."""
     return torch.from_numpy(np.ascontiguousarray(X, dtype=np.float32))

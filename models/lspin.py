@@ -13,7 +13,7 @@ import torch
 from torch import nn
 
 from ._gates import LocalGates
-from ._networks import NetworkClassifier, _tensor, chain, truncated_normal
+from ._networks import NetworkClassifier, chain, tensor, truncated_normal
 
 PREDICTORS = ("tanh", "linear-layers", "linear")
 
@@ -83,7 +83,7 @@ class LSPIN(NetworkClassifier):
         """The gates without noise, in [0, 1], per sample and feature."""
         X = self._check(X)
         with torch.no_grad():
-            return self.net_.gates(_tensor(X))[0].numpy()
+            return self.net_.gates(tensor(X))[0].numpy()
 
     def select(self, X):
         """Which gates are open, per sample and feature."""

@@ -349,6 +349,13 @@ class ProtoGate(Classifier):
         }
         return self
 
+    def matrix_products(self, batch, n_features, _n_classes):
+        """Shapes (m, k, n) of the products of one training step: what its speed is measured by."""
+        B, D, H = batch, n_features, self.hidden
+        forward = [(B, D, H), (B, H, D), (B, D, B)]  # both layers, and the distances
+        backward = [(B, B, D), (D, B, H), (B, D, H), (H, B, D)]
+        return forward + backward
+
     # -- masks and selection
 
     def masks(self, X):

@@ -20,7 +20,7 @@ ROWS = [
     {"executor", "cells"},
     {"campaign", "verify", "inventory", "ranking"},
     {"tune", "tables", "render", "audit"},
-    {"reproduce", "ledger"},
+    {"reproduce", "ledger", "speed"},
     {"ledger_render"},
     {"cli"},
 ]

@@ -246,7 +246,7 @@ def test_tables_that_need_runs_of_their_own(table, reason, results):
 def test_every_metric_and_method_is_mapped(results):
     cells = [c for t in paper.tables() for c in paper.cells(t)]
     assert {c.metric for c in cells} == set(ledger._metrics())
-    known = {*paper.METHODS, *ledger._methods()}
+    known = {*registry.models(), *paper.METHODS, *ledger._methods()}
     for method in {c.method for c in cells}:
         model, why = ledger.model_of(method, results)
         assert bool(model) != bool(why), method

@@ -17,6 +17,8 @@ QUICK = {
     "protogate": {"steps": 600},
     "protogate-global": {"steps": 600},
     "protogate-local": {"steps": 600},
+    "protogate-mlp-head": {"steps": 400, "gate_hidden": 20},
+    "protogate-linear-head": {"steps": 400, "gate_hidden": 20},
     "mlp": {"steps": 400, "lr": 0.05},
     "stg": {"steps": 400, "lr": 0.1, "lam": 0.1},
     "lspin": {"steps": 400, "gate_hidden": 20},
