@@ -9,7 +9,7 @@ from typing import Any
 from benchmark.executor import run_all
 from benchmark.progress import Progress, say
 from benchmark.spec import FINAL_FAILURES, DataRef, RunSpec
-from benchmark.store import Store
+from benchmark.store import Store, refuse_mixed
 from benchmark.worker import Limits
 
 
@@ -25,6 +25,10 @@ class Means:
     force: bool = False
     retry: bool = True
     """Whether runs that failed before are tried again."""
+    deadline: float | None = None
+    """When to begin no more runs, on time.monotonic()'s clock."""
+    redone: set[str] = field(default_factory=set)
+    """What `force` did again already: a second campaign of the same command leaves it alone."""
 
 
 @dataclass
@@ -36,6 +40,8 @@ class Report:
     failures: list[dict[str, Any]] = field(default_factory=list)
     absent: set[str] = field(default_factory=set)
     """Datasets that could not be had; their runs were not tried."""
+    unfinished: int = 0
+    """Runs that the deadline left undone."""
 
     def ok(self, spec: RunSpec) -> dict[str, Any] | None:
         """The spec's record if its run succeeded."""
@@ -57,12 +63,10 @@ def run_missing(specs: Sequence[RunSpec], means: Means, title: str = "runs") -> 
         moved = means.store.set_aside(problem)
         say(f"set aside {problem}\n  It is now {moved}, and the run is done again.")
     if means.force:
-        records = {}
+        records = {key: record for key, record in records.items() if key in means.redone}
     report.records = {k: r for k, r in records.items() if finished(r, means.retry)}
     todo = [spec for key, spec in wanted.items() if key not in report.records]
-    if means.keep:
-        have = {k for k in report.records if means.store.arrays_path(k).is_file()}
-        todo += [wanted[k] for k in report.records if k not in have]
+    todo += [wanted[key] for key, r in report.records.items() if _lacks_arrays(key, r, means)]
     if not means.dask:  # the cluster's machines have their own data
         report.absent = _absent(spec.data for spec in todo if spec.data.path is None)
         todo = [spec for spec in todo if spec.data.name not in report.absent]
@@ -74,14 +78,34 @@ def run_missing(specs: Sequence[RunSpec], means: Means, title: str = "runs") -> 
             dask=means.dask,
             limits=means.limits,
             keep=means.keep,
+            deadline=means.deadline,
         )
         for outcome in outcomes:
-            means.store.write(outcome)
-            report.records[outcome.record["key"]] = outcome.record
-            report.done += 1
+            key = outcome.record["key"]
             progress.advance(outcome.record)
+            report.done += 1
+            if key in report.records and not outcome.ok:
+                say(f"{key} failed while its arrays were made; the record that exists is kept.")
+                continue
+            means.store.write(outcome)
+            means.redone.add(key)
+            report.records[key] = outcome.record
+    report.unfinished = len(todo) - report.done
     report.failures = [r for r in report.records.values() if r["status"] != "ok"]
+    refuse_mixed(report.records.values())
     return report
+
+
+def _lacks_arrays(key: str, record: dict[str, Any], means: Means) -> bool:
+    """Whether arrays are asked for that this finished run could have and does not have."""
+    if record["status"] != "ok":
+        return False
+    possible = set(means.keep) - ({"selected"} if record["selection"] is None else set())
+    return bool(possible - means.store.kept(key))
+
+
+_told: set[str] = set()
+"""Datasets that the person at the terminal has been told about; once is enough."""
 
 
 def _absent(wanted: Iterable[DataRef]) -> set[str]:
@@ -89,12 +113,18 @@ def _absent(wanted: Iterable[DataRef]) -> set[str]:
     names = sorted({data.name for data in wanted})
     if not names:
         return set()
-    from benchmark.data import get
+    from benchmark.data import get, load
 
-    absent = [row for row in get(names) if row.state != "ready"]
-    for row in absent:
-        say(f"{row.detail}\nIts missing runs are left out; everything else goes on.")
-    return {row.name for row in absent}
+    rows = get(names)
+    for row in rows:
+        if row.name in _told:
+            continue
+        _told.add(row.name)
+        if row.state != "ready":
+            say(f"{row.detail}\nIts missing runs are left out; everything else goes on.")
+        for note in load(DataRef(row.name)).notes if row.state == "ready" else ():
+            say(f"{row.name}: {note}.")
+    return {row.name for row in rows if row.state != "ready"}
 
 
 def _by_data(specs: Iterable[RunSpec]) -> list[RunSpec]:

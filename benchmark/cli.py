@@ -12,7 +12,9 @@ import json
 import os
 import signal
 import sys
+import tempfile
 import textwrap
+import time
 from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Any
@@ -20,6 +22,7 @@ from typing import TYPE_CHECKING, Any
 import benchmark
 from benchmark import registry
 from benchmark.progress import say
+from benchmark.runtime import ONE_THREAD
 from benchmark.spec import FAILURES, FOLDS, REPEATS, DataRef, UserError
 
 if TYPE_CHECKING:
@@ -55,6 +58,7 @@ def main(argv: list[str] | None = None) -> int:
     """Parse, dispatch, and turn what a user can mend into a message."""
     arguments = parser().parse_args(argv)
     signal.signal(signal.SIGTERM, _interrupt)
+    os.environ.update(ONE_THREAD)  # before numpy is imported
     try:
         if getattr(arguments, "data_dir", None):
             os.environ["BENCHMARK_DATA"] = str(Path(arguments.data_dir).resolve())
@@ -69,6 +73,11 @@ def main(argv: list[str] | None = None) -> int:
         # The reader of our output, `head` for example, has seen enough.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return OK
+    except OSError as error:
+        say(
+            f"error: {error.strerror or error}: {error.filename or 'a file'}. Finished runs are kept."
+        )
+        return FAILED
 
 
 def _interrupt(_number: int, _frame: FrameType | None) -> None:
@@ -92,7 +101,7 @@ def parser() -> argparse.ArgumentParser:
         sub = verbs.add_parser(
             name,
             help=help,
-            description=textwrap.fill(function.__doc__ or help, 90),
+            description=textwrap.fill(" ".join((function.__doc__ or help).split()), 90),
             formatter_class=argparse.RawDescriptionHelpFormatter,
         )
         for part in parts:
@@ -148,7 +157,9 @@ def parser() -> argparse.ArgumentParser:
     sub = verb(
         "verify", verify, "do recorded runs again and compare", _results, _data_dir, _workers
     )
-    sub.add_argument("records", nargs="+", metavar="RECORD", help="files or keys of records")
+    sub.add_argument(
+        "records", nargs="+", metavar="RECORD", help="files, keys or folders of records"
+    )
 
     sub = verb("speed", speed, "time training steps beside their matrix products", _data_dir)
     sub.add_argument(
@@ -159,6 +170,12 @@ def parser() -> argparse.ArgumentParser:
 
     sub = verb("reproduce", reproduce, "run what a table is missing, then show it", _how, _data_dir)
     sub.add_argument("table", help="table2, or another recipe (`list tables`)")
+    sub.add_argument(
+        "--budget",
+        type=_budget,
+        default="5m",
+        help="how long to do missing runs before the table is shown: 5m (default), 2h, or all",
+    )
     sub.add_argument("--models", type=_names, help="only these models")
     sub.add_argument("--datasets", type=_names, help="only these datasets")
     sub.add_argument("--format", choices=["md", "csv", "tex", "json"], default="md")
@@ -169,7 +186,10 @@ def parser() -> argparse.ArgumentParser:
 
 
 def _names(text: str) -> list[str]:
-    return [name.strip() for name in text.split(",") if name.strip()]
+    names = [name.strip() for name in text.split(",") if name.strip()]
+    if not names:
+        raise argparse.ArgumentTypeError(f"names are separated by commas, however: {text!r}")
+    return names
 
 
 def _positive(text: str) -> int:
@@ -186,10 +206,21 @@ def _jobs(text: str) -> int:
     return value
 
 
+def _cores() -> int:
+    """The cores that this process may use, which can be fewer than the machine has."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
 def _seconds(text: str) -> float:
     units = {"s": 1, "m": 60, "h": 3600}
     number, unit = (text[:-1], units[text[-1]]) if text[-1:] in units else (text, 1)
     return _above_zero(number) * unit
+
+
+def _budget(text: str) -> float | None:
+    return None if text == "all" else _seconds(text)
 
 
 def _megabytes(text: str) -> float:
@@ -247,7 +278,7 @@ def _workers(sub: argparse.ArgumentParser) -> None:
     sub.add_argument(
         "--jobs",
         type=_jobs,
-        default=os.cpu_count() or 1,
+        default=_cores(),
         help="runs done side by side, one thread each (default: all cores); 0 runs inside this "
         "process, for debuggers",
     )
@@ -401,10 +432,11 @@ def tune(arguments: argparse.Namespace) -> int:
     searched = [cell for cell in cells if cell.search.grid or cell.search.ranges]
     choices = choose(searched, protocol, means, arguments.halving)
     by_cell = {(choice.model, choice.dataset): choice for choice in choices}
-    rows, failures = [], []
+    rows, failures, absent = [], [], set()
     for cell in searched:
         choice = by_cell.get((cell.model, cell.data.label))
         if choice is None:
+            absent.add(cell.data.name)
             continue
         specs = cell.specs(choice.params, protocol)
         report = run_missing(specs, means, f"{cell.model} on {cell.data.label}")
@@ -413,7 +445,7 @@ def tune(arguments: argparse.Namespace) -> int:
     if rows:
         print(FORMATS[arguments.format](rows))
     _tell_failures(failures)
-    return FAILED if failures or len(choices) < len(searched) else OK
+    return FAILED if failures else GAPS if absent else OK
 
 
 def status(arguments: argparse.Namespace) -> int:
@@ -421,6 +453,8 @@ def status(arguments: argparse.Namespace) -> int:
     file that is not a record. With a table: what it needs and what it lacks."""
     from benchmark import inventory
 
+    if not arguments.results.is_dir():
+        raise UserError(f"There is no results folder {arguments.results}; --results names another.")
     if arguments.table:
         rows, complete = inventory.needs(_table_name(arguments.table), arguments.results)
     else:
@@ -469,8 +503,7 @@ def verify(arguments: argparse.Namespace) -> int:
 
     store = Store(arguments.results)
     records = []
-    for text in arguments.records:
-        path = store.resolve(text)
+    for path in [path for text in arguments.records for path in store.resolve(text)]:
         try:
             records.append(store.load(path))
         except NotARecord as error:
@@ -487,27 +520,39 @@ def verify(arguments: argparse.Namespace) -> int:
 def reproduce(arguments: argparse.Namespace) -> int:
     """Do the runs that a table is missing, then show it and write it to reports/. Datasets that
     are not at hand and cannot be downloaded leave gaps; everything else goes on."""
+    from dataclasses import replace
+
     from benchmark import render, tables
     from benchmark.reproduce import fill
     from benchmark.store import write_atomic
 
     name = _table_name(arguments.table)
-    failures = fill(name, _means(arguments), arguments.models, arguments.datasets)
+    means = _means(arguments)
+    if arguments.budget is not None:
+        means = replace(means, deadline=time.monotonic() + arguments.budget)
+        say(
+            f"At most {arguments.budget / 60:g} minutes of runs, then the table; --budget changes it."
+        )
+    failures: list[dict[str, Any]] = []
+    try:
+        failures = fill(name, means, arguments.models, arguments.datasets)
+    except KeyboardInterrupt:
+        say("\nStopped; finished runs are kept. The table as it is now:")
     built = tables.build(name, arguments.results)
     for kind, text in ((k, f(built)) for k, f in render.FORMATS.items()):
         write_atomic(arguments.reports / f"{name}.{kind}", (text + "\n").encode())
     print(render.FORMATS[arguments.format](built))
     say(f"Written to {arguments.reports}/{name}.md, .csv, .tex and .json.")
     _tell_failures(failures)
-    return FAILED if failures else OK if built.complete else GAPS
+    asked = tables.build(
+        name, arguments.results, methods=arguments.models, datasets=arguments.datasets
+    )
+    return FAILED if failures else OK if asked.complete else GAPS
 
 
 def speed(arguments: argparse.Namespace) -> int:
     """Time the training steps of networks with one thread, and the bare matrix products of the
     same shapes in the same process: their ratio tells how much is spent on anything else."""
-    from benchmark.runtime import ONE_THREAD
-
-    os.environ.update(ONE_THREAD)  # before numpy is imported
     from benchmark import speed as stopwatch
 
     rows = []
@@ -541,7 +586,7 @@ def _own_table(arguments: argparse.Namespace) -> DataRef:
     from benchmark.data import load, own_table
     from benchmark.splits import make_split
 
-    reference = own_table(arguments.data, arguments.target, arguments.drop)
+    reference = own_table(arguments.data, arguments.target, arguments.drop, folds=arguments.folds)
     table = load(reference)
     make_split(table.y, 0, 0, arguments.folds)  # --folds may ask for more than the classes have
     for note in table.notes:
@@ -565,16 +610,12 @@ def _protocol(arguments: argparse.Namespace) -> Protocol:
 
 def _means(arguments: argparse.Namespace) -> Means:
     from benchmark.campaign import Means
-    from benchmark.runtime import ONE_THREAD
     from benchmark.store import Store
     from benchmark.worker import Limits
 
-    if arguments.jobs == 0:
-        if arguments.timeout or arguments.memory:
-            raise UserError(
-                "--jobs 0 runs inside this process, which no limit can stop. Use --jobs 1."
-            )
-        os.environ.update(ONE_THREAD)  # before numpy is imported
+    if arguments.jobs == 0 and (arguments.timeout or arguments.memory):
+        raise UserError("--jobs 0 runs inside this process, which no limit can stop. Use --jobs 1.")
+    _check_folder(arguments.results)
     for name in arguments.keep:
         registry.check_name("array to keep", name, ["proba", "selected"])
     return Means(
@@ -586,6 +627,19 @@ def _means(arguments: argparse.Namespace) -> Means:
         force=arguments.force,
         retry=not arguments.skip_failed,
     )
+
+
+def _check_folder(folder: Path) -> None:
+    """Before anything is trained: can results be kept there?"""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=folder):
+            return
+    except OSError as error:
+        raise UserError(
+            f"Results cannot be written to {folder}: {error.strerror}. Name another folder with "
+            f"--results."
+        ) from error
 
 
 def _setting(cell: Cell, arguments: argparse.Namespace) -> dict[str, Any] | None:

@@ -34,7 +34,7 @@ import numpy.typing as npt
 from benchmark.datasets import download
 from benchmark.datasets.raw import Raw
 from benchmark.registry import DatasetEntry, check_name, datasets
-from benchmark.spec import DataRef, MissingData, UserError, canonical
+from benchmark.spec import FOLDS, DataRef, MissingData, UserError, canonical
 
 Floats = npt.NDArray[np.float64]
 Codes = npt.NDArray[np.int64]
@@ -531,8 +531,15 @@ def _copy_whole(path: Path, target: Path) -> None:
 # --- a user's own table -----------------------------------------------------------------------
 
 
-def own_table(path: Path | str, target: str | None, drop: Iterable[str] = ()) -> DataRef:
-    """A reference to the user's table, after reading and checking it once."""
+def own_table(
+    path: Path | str, target: str | None, drop: Iterable[str] = (), folds: int = FOLDS
+) -> DataRef:
+    """A reference to the user's table, after reading and checking it once.
+
+    The classes are checked against `folds`, which is no part of what the reference stands for.
+    """
+    from benchmark.datasets import table
+
     file = Path(path).expanduser()
     if not file.is_file():
         raise UserError(f"There is no file {file}.")
@@ -543,7 +550,9 @@ def own_table(path: Path | str, target: str | None, drop: Iterable[str] = ()) ->
     if drop := sorted(drop):
         options["drop"] = drop
     ref = DataRef(name, options, str(file.resolve()))
-    load(ref)
+    loaded = load(ref)
+    sizes = dict(zip(loaded.classes, np.bincount(loaded.y).tolist(), strict=True))
+    table.check_folds(file, str(target), sizes, folds)
     return ref
 
 

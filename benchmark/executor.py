@@ -6,7 +6,9 @@ All three speak the standard `concurrent.futures` interface, so nothing above kn
 from __future__ import annotations
 
 import json
+import re
 import threading
+import time
 from collections import deque
 from collections.abc import Collection, Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Executor, Future, ThreadPoolExecutor, wait
@@ -74,6 +76,10 @@ def _dask(address: str) -> Iterator[tuple[Executor, int]]:
         raise UserError(
             "--dask needs Dask distributed: pip install 'protogate-benchmark[dask]'."
         ) from error
+    if not re.fullmatch(r"(tcp|tls|ws|wss|ucx|inproc)://\S+", address):
+        raise UserError(
+            f"--dask takes an address such as tcp://10.0.0.1:8786, however: {address!r}."
+        )
     try:
         client: Any = Client(address, timeout="15s", set_as_default=False)  # type: ignore[no-untyped-call]
     except (OSError, TimeoutError, ValueError) as error:
@@ -135,8 +141,12 @@ def run_all(
     dask: str | None = None,
     limits: Limits = Limits(),
     keep: Collection[str] = (),
+    deadline: float | None = None,
 ) -> Iterator[Outcome]:
-    """Yield the outcome of every spec, in the order in which they finish."""
+    """Yield the outcome of every spec, in the order in which they finish.
+
+    At the deadline (on time.monotonic()'s clock) what is still running is dropped.
+    """
     todo = deque(specs)
     running: dict[Future[Any], RunSpec] = {}
     if not todo:
@@ -147,8 +157,17 @@ def run_all(
             while todo and len(running) < window:
                 spec = todo.popleft()
                 running[submit(spec)] = spec
-            for future in wait(running, return_when=FIRST_COMPLETED).done:
+            left = None if deadline is None else max(0.0, deadline - time.monotonic())
+            done = wait(running, timeout=left, return_when=FIRST_COMPLETED).done
+            if not done:
+                return
+            for future in done:
                 spec = running.pop(future)
+                if future.cancelled():
+                    raise UserError(
+                        f"The Dask scheduler at {dask} is gone. Finished runs are kept; the same "
+                        f"command goes on from there once it is back."
+                    )
                 error = future.exception()
                 if error is not None:
                     yield failed(spec, "killed", f"{type(error).__name__}: {error}")

@@ -11,6 +11,7 @@ import importlib
 import inspect
 import itertools
 import os
+import re
 import tomllib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -19,7 +20,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from benchmark.spec import DataRef, RunSpec, UserError, parse_name
+from benchmark.spec import DataRef, RunSpec, UserError, canonical, parse_name
 
 
 @dataclass(frozen=True)
@@ -51,6 +52,8 @@ class Search:
 class ModelEntry:
     """One model of the registry."""
 
+    own: bool
+    """Whether it comes from a user's own file."""
     name: str
     class_path: str
     """`module:Class`; a module without a dot lies in models/."""
@@ -117,8 +120,12 @@ def read_search(entry: Mapping[str, Any]) -> Search:
     )
 
 
-def _read_model(name: str, entry: dict[str, Any]) -> ModelEntry:
+def _read_model(name: str, entry: dict[str, Any], own: bool) -> ModelEntry:
+    if not re.fullmatch(r"[A-Za-z0-9_.-]+", name):
+        raise ValueError(f"the name {name!r} may only have letters, digits, '_', '-' and '.'")
+    canonical(entry)  # records are JSON, so settings have to be: no dates, no infinities
     return ModelEntry(
+        own=own,
         name=name,
         class_path=entry["class"],
         label=entry.get("label", name),
@@ -160,11 +167,11 @@ def models() -> dict[str, ModelEntry]:
     """Every model, by name, in the paper's order; a user's own come last."""
     entries = tomllib.loads(files("benchmark.models").joinpath("registry.toml").read_text("utf-8"))
     own = os.environ.get("BENCHMARK_MODELS")
-    if own:
-        entries |= _read_toml(Path(own))
+    theirs = _read_toml(Path(own)) if own else {}
     try:
-        return {name: _read_model(name, entry) for name, entry in entries.items()}
-    except (KeyError, TypeError, AttributeError) as error:
+        read = {name: _read_model(name, entry, own=False) for name, entry in entries.items()}
+        return read | {name: _read_model(name, entry, own=True) for name, entry in theirs.items()}
+    except (KeyError, TypeError, AttributeError, ValueError) as error:
         raise UserError(
             f"A model entry in {own or 'models/registry.toml'} is incomplete: {error}. "
             f"docs/adding-a-model.md shows a whole entry."
@@ -189,7 +196,7 @@ def _read_toml(path: Path) -> dict[str, Any]:
         return tomllib.loads(path.read_text("utf-8"))
     except OSError as error:
         raise UserError(f"Cannot read the models file {path}: {error.strerror}.") from error
-    except tomllib.TOMLDecodeError as error:
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise UserError(f"The models file {path} is not valid TOML: {error}.") from error
 
 
@@ -200,7 +207,7 @@ def check_name(kind: str, name: str, known: Iterable[str]) -> None:
         return
     near = difflib.get_close_matches(name.lower(), known, n=1, cutoff=0.5)
     hint = f" Did you mean {near[0]!r}?" if near else ""
-    raise UserError(f"Unknown {kind} {name!r}.{hint}\nThe {kind}s are: {', '.join(known)}.")
+    raise UserError(f"Unknown {kind} {name!r}.{hint}\nValid are: {', '.join(known)}.")
 
 
 def model_ref(text: str) -> tuple[ModelEntry, dict[str, Any]]:
@@ -268,7 +275,7 @@ def make_spec(
 def load_class(entry: ModelEntry) -> type[Any]:
     """Import the model's class; a missing library is named with the remedy."""
     module, _, name = entry.class_path.partition(":")
-    full = module if "." in module or entry.family == "own" else f"benchmark.models.{module}"
+    full = module if entry.own else f"benchmark.models.{module}"
     try:
         return getattr(importlib.import_module(full), name)  # type: ignore[no-any-return]
     except ModuleNotFoundError as error:
@@ -278,3 +285,7 @@ def load_class(entry: ModelEntry) -> type[Any]:
         ) from error
     except AttributeError as error:
         raise UserError(f"Model {entry.name!r}: {full} has no class {name!r}.") from error
+    except Exception as error:
+        raise UserError(
+            f"Model {entry.name!r}: importing {full} fails: {type(error).__name__}: {error}"
+        ) from error

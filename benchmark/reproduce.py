@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -18,26 +19,28 @@ from benchmark.tune import tune
 def fill(
     table: str, means: Means, only_models: Sequence[str] | None, only_datasets: Sequence[str] | None
 ) -> list[dict[str, Any]]:
-    """Do the missing runs of a table; return the records of those that failed."""
+    """Do the missing runs of a table, as far as the deadline allows; return those that failed."""
     cells = _cells(table, only_models, only_datasets)
     results, protocol = means.store.root, Protocol()
     lacking = [cell for cell in cells if _lacks(cell, results, protocol, means)]
     if lacking:
         names = [f"{cell.model} on {cell.data.label}" for cell in lacking]
         say(f"{len(names)} of {len(cells)} cells lack runs: {', '.join(names)}.")
-    # Cell by cell: whoever interrupts has whole cells rather than a little of each.
+    # Cell by cell: whoever stops early has whole cells rather than a little of each.
     failures: list[dict[str, Any]] = []
     absent: set[str] = set()
-    for cell in lacking:
+    for number, cell in enumerate(lacking):
         if cell.data.name in absent:
             continue
         if prescribed(results, cell) is None:
             tune([cell], protocol, means, halving=False)
-        report = run_missing(
-            _specs(cell, results, protocol), means, f"{cell.model} on {cell.data.label}"
-        )
+        title = f"{cell.model} on {cell.data.label}"
+        report = run_missing(_specs(cell, results, protocol), means, title)
         failures += report.failures
         absent |= report.absent
+        if means.deadline is not None and time.monotonic() >= means.deadline:
+            say(f"The time budget is used up; {len(lacking) - number} cells still lack runs.")
+            break
     return failures
 
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from benchmark import metrics, runtime
 from benchmark.data import Dataset, load
-from benchmark.registry import load_class, models
+from benchmark.registry import check_name, load_class, models
 from benchmark.spec import (
     PARTS,
     SCHEMA,
@@ -43,6 +43,7 @@ def execute(spec: RunSpec, keep: Collection[str] = ()) -> Outcome:
         "environment": runtime.environment(),
     }
     try:
+        check_name("model", spec.model, models())
         Model = load_class(models()[spec.model])  # before isolated(), which seeds torch if loaded
         with runtime.isolated(spec.seed), warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -51,7 +52,9 @@ def execute(spec: RunSpec, keep: Collection[str] = ()) -> Outcome:
         return outcome
     except MissingData as error:
         return failed(spec, "missing_data", str(error), "", meta)
-    except Exception as error:  # noqa: BLE001 - whatever happens is recorded
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # noqa: BLE001 - whatever happens, even sys.exit(), is recorded
         return failed(spec, kind_of(error), describe(error), traceback.format_exc(), meta)
 
 
@@ -63,7 +66,7 @@ def _check_finite(outcome: Outcome) -> None:
         raise Diverged(f"the record holds a number that is not finite ({error})") from error
 
 
-def kind_of(error: Exception) -> str:
+def kind_of(error: BaseException) -> str:
     """Which of the named failures an exception is."""
     if isinstance(error, MemoryError):
         return "out_of_memory"
@@ -75,8 +78,12 @@ def kind_of(error: Exception) -> str:
     return "error"
 
 
-def describe(error: Exception) -> str:
-    return str(error) if isinstance(error, UserError) else f"{type(error).__name__}: {error}"
+def describe(error: BaseException) -> str:
+    try:
+        text = str(error)
+    except Exception:  # noqa: BLE001 - a model's own exception class may be broken too
+        text = "(its message cannot be shown)"
+    return text if isinstance(error, UserError) else f"{type(error).__name__}: {text}"
 
 
 def _execute(
@@ -126,6 +133,7 @@ def _execute(
             "seconds": {stage: round(value, 6) for stage, value in clock.seconds.items()}
             | {"per_epoch": getattr(model, "seconds_per_epoch_", None)},
             "predict_ms_per_sample": round(predict_ms, 6),
+            "data_notes": list(data.notes),
             "memory_mb": {"before": round(memory_before, 1), "peak": round(peak_memory, 1)},
         },
     }
@@ -138,10 +146,18 @@ def model_facts(model: Any) -> dict[str, Any]:
         "parameters": getattr(model, "n_parameters_", None),
         **getattr(model, "fit_report_", {}),
     }
-    # JSON has no NaN; a number that does not exist is null.
-    return {
-        k: None if isinstance(v, float) and not math.isfinite(v) else v for k, v in facts.items()
-    }
+    return {name: as_json(value) for name, value in facts.items()}
+
+
+def as_json(value: Any) -> Any:
+    """Plain numbers, texts, lists and dictionaries; a number that does not exist is null."""
+    if isinstance(value, dict):
+        return {str(key): as_json(item) for key, item in value.items()}
+    if isinstance(value, list | tuple | np.ndarray):
+        return [as_json(item) for item in value]
+    if isinstance(value, np.generic):
+        value = value.item()
+    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def _arrays(

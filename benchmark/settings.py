@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmark.plan import Cell
-from benchmark.spec import UserError
+from benchmark.spec import UserError, digest
 from benchmark.store import write_atomic
 
 EDITIONS = ("prescribed", "published")
@@ -36,13 +36,26 @@ class Choice:
     dataset: str
     method: str
     """full | halving | optuna: how thorough the search was."""
+    repeats: int
+    folds: int
     splits: int
+    """Runs behind the chosen setting's validation score."""
+    revision: int
+    search: str
+    """What was searched, as a hash: a choice from another grid is no choice."""
     params: dict[str, Any]
     valid: float
     edge: list[str]
     """Parameters whose chosen value is the first or last of its range: the optimum may lie beyond."""
     candidates: list[Candidate]
     data_sha256: str
+
+
+def search_digest(cell: Cell) -> str:
+    """Names the settings that a choice was made among, and those that were fixed."""
+    ranges = {name: asdict(r) for name, r in cell.search.ranges.items()}
+    fixed = {**cell.entry.params_for(cell.data), **cell.overrides}
+    return digest([fixed, cell.search.grid, ranges, cell.search.trials if ranges else 0], 8)
 
 
 def choice_path(results: Path, cell: Cell) -> Path:
@@ -76,7 +89,12 @@ def prescribed(results: Path, cell: Cell) -> dict[str, Any] | None:
     if not (cell.search.grid or cell.search.ranges):
         return dict(cell.overrides)
     choice = read_choice(results, cell)
-    return None if choice is None else choice.params
+    return None if choice is None or not current(choice, cell) else choice.params
+
+
+def current(choice: Choice, cell: Cell) -> bool:
+    """Whether the choice answers today's question: this model's revision, this search."""
+    return (choice.revision, choice.search) == (cell.entry.revision, search_digest(cell))
 
 
 def published(cell: Cell) -> dict[str, Any] | None:

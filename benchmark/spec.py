@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
@@ -168,4 +169,6 @@ def parse_name(text: str) -> tuple[str, dict[str, Any]]:
             options[key] = json.loads(value)
         except json.JSONDecodeError:
             options[key] = value
+        if isinstance(options[key], float) and not math.isfinite(options[key]):
+            raise UserError(f"{pair!r} in {text!r}: {value} is not a finite number.")
     return name, options

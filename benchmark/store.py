@@ -9,14 +9,17 @@ from __future__ import annotations
 
 import json
 import os
+import platform
 import re
 import tempfile
-from collections.abc import Iterator, Sequence
+import zipfile
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from benchmark.spec import SCHEMA, Outcome, RunSpec, UserError, canonical, digest
+from benchmark.spec import SCHEMA, DataRef, Outcome, RunSpec, UserError, canonical, digest
 
 _KEY = re.compile(r"[^/]+/[^/]+/[0-9a-f]{8}/r\d+f\d+")
 
@@ -32,6 +35,10 @@ class Problem:
         return f"{self.path}: {self.reason}"
 
 
+_WRITER = f"{platform.node().replace('.', '-')}.{os.getpid()}"
+"""Whose unfinished write a temporary file is: only those of dead processes are cleared away."""
+
+
 class NotARecord(Exception):
     """The file's content is not a record of this project; the message says why."""
 
@@ -39,7 +46,8 @@ class NotARecord(Exception):
 def write_atomic(path: Path, content: bytes) -> None:
     """Write so that a reader sees the old file or the new one, never a part."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".tmp")
+    prefix = f".{path.name}.{_WRITER}."
+    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=prefix, suffix=".tmp")
     try:
         with os.fdopen(handle, "wb") as file:
             file.write(content)
@@ -80,6 +88,16 @@ def decode(content: bytes) -> dict[str, Any]:
 
 def _checksum(record: dict[str, Any]) -> str:
     return digest(record, 16)
+
+
+def _alive(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return True
 
 
 class Store:
@@ -142,8 +160,19 @@ class Store:
         key = outcome.record["key"]
         if outcome.arrays is not None:
             write_atomic(self.arrays_path(key), outcome.arrays)
+        else:
+            # Arrays of an earlier run of the same key are not this run's.
+            self.arrays_path(key).unlink(missing_ok=True)
         write_atomic(self.path(key), encode(outcome.record))
         return self.path(key)
+
+    def kept(self, key: str) -> set[str]:
+        """Names of the arrays beside a record; a damaged file has none."""
+        try:
+            with zipfile.ZipFile(self.arrays_path(key)) as archive:
+                return {name.removesuffix(".npy") for name in archive.namelist()}
+        except (FileNotFoundError, zipfile.BadZipFile):
+            return set()
 
     def set_aside(self, problem: Problem) -> Path:
         """Move a file that is not a record out of the way, keeping its content."""
@@ -155,16 +184,52 @@ class Store:
         return target
 
     def tidy(self) -> None:
-        """Remove the unfinished writes that a killed process left behind."""
+        """Remove the unfinished writes that killed processes of this machine left behind."""
         for path in self.runs.rglob(".*.tmp"):
-            path.unlink(missing_ok=True)
+            host, _, pid = ".".join(path.name.split(".")[-4:-2]).rpartition(".")
+            if host == _WRITER.rpartition(".")[0] and pid.isdigit() and not _alive(int(pid)):
+                path.unlink(missing_ok=True)
 
-    def resolve(self, text: str) -> Path:
-        """A record named by its file or its key."""
+    def resolve(self, text: str) -> list[Path]:
+        """The records named by a file, a key, or a folder of them."""
         for path in (Path(text), self.path(text), self.runs / text):
             if path.is_file():
-                return path
+                return [path]
+            if path.is_dir():
+                return sorted(path.rglob("r*f*.json"))
         raise UserError(
             f"No record {text!r}: neither a file nor a key below {self.runs}. "
             f"Keys look like knn/colon/1a2b3c4d/r0f3."
         )
+
+
+def refuse_mixed(records: Iterable[dict[str, Any]]) -> None:
+    """Raise if runs on one dataset saw different data, or different rows on one split."""
+    seen: dict[tuple[str, str], dict[str, list[str]]] = defaultdict(lambda: defaultdict(list))
+    for record in records:
+        if record["status"] != "ok":
+            continue
+        label = DataRef(**record["spec"]["data"]).label
+        split = f"{label}, repeat {record['spec']['repeat']}, fold {record['spec']['fold']}"
+        seen[label, "data"][record["data"]["sha256"]].append(record["key"])
+        seen[split, "splits"][record["split"]["sha256"]].append(record["key"])
+    for (where, what), groups in seen.items():
+        if len(groups) > 1:
+            raise UserError(_mixed(where, what, groups))
+
+
+def _mixed(where: str, what: str, groups: Mapping[str, list[str]]) -> str:
+    ordered = sorted(groups.items(), key=lambda item: -len(set(item[1])))
+    lines = [
+        f"  {len(set(keys))} with {what} {sha[:12]}: {', '.join(sorted(set(keys))[:3])}"
+        + (", ..." if len(set(keys)) > 3 else "")
+        for sha, keys in ordered
+    ]
+    models = sorted({key.split("/")[0] for _, keys in ordered[1:] for key in keys})
+    dataset = where.split(",")[0]
+    return (
+        f"Records on {where} were made with different {what}, so they cannot be compared:\n"
+        + "\n".join(lines)
+        + f"\nDecide which is right and do the others again, for example\n"
+        f"  python -m benchmark run --models {','.join(models)} --datasets {dataset} --force"
+    )

@@ -7,7 +7,7 @@ every gap has a reason and every number can be traced to its records. Nothing is
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -23,7 +23,7 @@ from benchmark.recipes import Metric, Recipe, Record, read_recipe
 from benchmark.settings import EDITIONS, Choice
 from benchmark.spec import DataRef, RunSpec, UserError
 from benchmark.statistics import Sample, Verdict
-from benchmark.store import Store
+from benchmark.store import Store, refuse_mixed
 
 PROTOCOL = Protocol()
 
@@ -143,7 +143,7 @@ def _prescribed(method: str, label: str, cell: Cell, results: Path) -> _Plan:
     except (UserError, OSError) as error:
         say(f"not used: {error}")
         return plan(gap=Gap("not run", "the choice of settings cannot be read", "tune"))
-    if choice is not None:
+    if choice is not None and settings.current(choice, cell):
         return _known(method, label, "prescribed", cell, choice.params, choice)
     tried = [_keys(cell, params)[1] for params in cell.candidates()]
     keys = tuple(key for keys in tried for key in keys)
@@ -229,8 +229,8 @@ def by_hand(data: DataRef) -> bool:
 def _note(choice: Choice | None) -> str:
     if choice and choice.method == "halving":
         return "settings chosen by successive halving, which is cheaper than the paper's rule"
-    if choice and choice.splits < len(PROTOCOL.splits()):
-        return f"settings chosen on {choice.splits} splits only"
+    if choice and (choice.repeats, choice.folds) != (PROTOCOL.repeats, PROTOCOL.folds):
+        return f"settings chosen on {choice.repeats} x {choice.folds} splits"
     return ""
 
 
@@ -243,35 +243,3 @@ def _verdict(result: Result, gap: Gap | None, metric: Metric) -> Verdict:
     assert result.mean is not None
     ours = Sample(result.mean, result.std, result.n)
     return stats.compare(ours, Sample(printed.mean, printed.std), metric.decimals)
-
-
-def refuse_mixed(records: Iterable[Record]) -> None:
-    """Raise if runs on one dataset saw different data, or different rows on one split."""
-    seen: dict[tuple[str, str], dict[str, list[str]]] = defaultdict(lambda: defaultdict(list))
-    for record in records:
-        if record["status"] != "ok":
-            continue
-        label = DataRef(**record["spec"]["data"]).label
-        split = f"{label}, repeat {record['spec']['repeat']}, fold {record['spec']['fold']}"
-        seen[label, "data"][record["data"]["sha256"]].append(record["key"])
-        seen[split, "splits"][record["split"]["sha256"]].append(record["key"])
-    for (where, what), groups in seen.items():
-        if len(groups) > 1:
-            raise UserError(_mixed(where, what, groups))
-
-
-def _mixed(where: str, what: str, groups: Mapping[str, list[str]]) -> str:
-    ordered = sorted(groups.items(), key=lambda item: -len(set(item[1])))
-    lines = [
-        f"  {len(set(keys))} with {what} {sha[:12]}: {', '.join(sorted(set(keys))[:3])}"
-        + (", ..." if len(set(keys)) > 3 else "")
-        for sha, keys in ordered
-    ]
-    models = sorted({key.split("/")[0] for _, keys in ordered[1:] for key in keys})
-    dataset = where.split(",")[0]
-    return (
-        f"Records on {where} were made with different {what}, so they cannot be compared:\n"
-        + "\n".join(lines)
-        + f"\nDecide which is right and do the others again, for example\n"
-        f"  python -m benchmark run --models {','.join(models)} --datasets {dataset} --force"
-    )

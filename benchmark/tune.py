@@ -14,7 +14,15 @@ from typing import Any
 from benchmark.campaign import Means, Report, run_missing
 from benchmark.plan import Cell, Protocol
 from benchmark.progress import say
-from benchmark.settings import Candidate, Choice, choice_path, write_choice
+from benchmark.settings import (
+    Candidate,
+    Choice,
+    choice_path,
+    current,
+    read_choice,
+    search_digest,
+    write_choice,
+)
 from benchmark.spec import RunSpec, UserError
 
 
@@ -61,6 +69,8 @@ def _halving(cell: Cell, protocol: Protocol, means: Means) -> Choice | None:
         plan = [(params, cell.specs(params, stage)) for params in alive]
         wanted = [spec for _, specs in plan for spec in specs]
         report = run_missing(wanted, means, f"{cell.model} on {cell.data.label}, {splits} splits")
+        if report.unfinished:
+            return None
         scored = [measure(params, specs, report) for params, specs in plan]
         for candidate in scored:
             tried[cell.candidates().index(candidate.params)] = candidate
@@ -119,7 +129,7 @@ def _optuna(cell: Cell, protocol: Protocol, means: Means) -> Choice | None:
         last = run_missing(specs, means, title)
         report.records |= last.records
         report.absent |= last.absent
-        if last.absent:
+        if last.absent or last.unfinished:
             return None
         tried.append(measure(params, specs, report))
         if number >= len(complete):
@@ -153,16 +163,28 @@ def choose(
     """Apply the rule and write the choice; None, with a reason, if no candidate ran through."""
     best = max(candidates, key=_score)  # max keeps the first of equals
     if best.valid is None:
-        if cell.data.name not in report.absent:
+        if cell.data.name not in report.absent and not report.unfinished:
             say(f"{cell.model} on {cell.data.label}: not tuned, every setting had a failed run.")
         return None
+    existing = read_choice(means.store.root, cell)
+    kept = existing and current(existing, cell) and weaker(method, best.runs, existing)
+    if existing and kept and not means.force:
+        say(
+            f"{cell.model} on {cell.data.label}: the choice that exists rests on a fuller search "
+            f"({existing.method}, {existing.splits} splits) and is kept; --force replaces it."
+        )
+        return existing
     edge = at_edge(cell, best.params)
     record = report.records[cell.specs(best.params, protocol)[0].key]
     choice = Choice(
         model=cell.model,
         dataset=cell.data.label,
         method=method,
+        repeats=protocol.repeats,
+        folds=protocol.folds,
         splits=best.runs,
+        revision=cell.entry.revision,
+        search=search_digest(cell),
         params=best.params,
         valid=best.valid,
         edge=edge,
@@ -176,6 +198,11 @@ def choose(
             f"{cell.model} on {cell.data.label}: {values} was chosen at the edge of what was searched."
         )
     return choice
+
+
+def weaker(method: str, splits: int, existing: Choice) -> bool:
+    """Whether a search saw less than the one behind the existing choice."""
+    return (method == "halving", -splits) > (existing.method == "halving", -existing.splits)
 
 
 def at_edge(cell: Cell, params: dict[str, Any]) -> list[str]:

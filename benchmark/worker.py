@@ -22,6 +22,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
 
+import benchmark
 from benchmark.runtime import ONE_THREAD
 from benchmark.spec import Outcome, RunSpec, failed
 
@@ -43,23 +44,31 @@ class Worker:
         self.limits = limits
         self._process: subprocess.Popen[bytes] | None = None
         self._errors: IO[bytes] | None = None
-        self._closed = False
+        self._ready = self._closed = False
 
     def run(self, spec: RunSpec, keep: Collection[str] = ()) -> Outcome:
         """Do one run in the child. Never raises: a dead child is an outcome too."""
         process = self._start()
+        if self._errors is not None:
+            # What earlier runs printed would be taken for this run's last words.
+            self._errors.seek(0)
+            self._errors.truncate()
         start = time.monotonic()
         request = json.dumps({"spec": spec.to_dict(), "keep": sorted(keep)})
         try:
             assert process.stdin is not None
             process.stdin.write(request.encode() + b"\n")
             process.stdin.flush()
-            reply, broken = self._wait(process, start)
+            if not self._ready:
+                # Starting and importing are not the run's: its time limit begins when it does.
+                self._ready = self._wait(process, None)[0] is not None
+                start = time.monotonic()
+            reply, broken = self._wait(process, start) if self._ready else (None, "killed")
         except BrokenPipeError:
             reply, broken = None, "killed"
         elapsed = round(time.monotonic() - start, 3)
         if reply is None:
-            message = self._explain(broken, elapsed)
+            message = self._explain(broken)
             tail = self._stop()
             return failed(spec, broken, message, tail, {"seconds": {"total": elapsed}})
         arrays = reply["arrays"]
@@ -75,20 +84,22 @@ class Worker:
 
     def _start(self) -> subprocess.Popen[bytes]:
         if self._process is None or self._process.poll() is not None:
+            self._ready = False
             self._errors = tempfile.TemporaryFile()  # noqa: SIM115 - closed with the child
             self._process = subprocess.Popen(
-                [sys.executable, "-m", "benchmark.worker"],
+                # -P: a user's own benchmark.py in the working folder must not be taken for ours.
+                [sys.executable, "-P", "-m", "benchmark.worker"],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=self._errors,
-                env={**os.environ, **ONE_THREAD},
+                env={**os.environ, **ONE_THREAD, "PYTHONPATH": _python_path()},
                 # Its own group: Ctrl-C reaches the parent only, and a kill reaches grandchildren.
                 start_new_session=True,
             )
         return self._process
 
-    def _wait(self, process: subprocess.Popen[bytes], start: float) -> tuple[Any, str]:
-        """The child's reply, or None and the kind of failure."""
+    def _wait(self, process: subprocess.Popen[bytes], start: float | None) -> tuple[Any, str]:
+        """The child's next line, or None and the kind of failure; no limits without a start."""
         assert process.stdout is not None
         received = bytearray()
         while not received.endswith(b"\n"):
@@ -100,21 +111,23 @@ class Worker:
                 if not chunk:
                     return None, "killed"
                 received += chunk
+            elif start is None:
+                continue
             elif self.limits.seconds and time.monotonic() - start > self.limits.seconds:
                 return None, "timeout"
             elif self.limits.memory_mb and memory_mb(process.pid) > self.limits.memory_mb:
                 return None, "out_of_memory"
         return json.loads(received), ""
 
-    def _explain(self, kind: str, elapsed: float) -> str:
+    def _explain(self, kind: str) -> str:
         if kind == "timeout":
-            return f"stopped after {elapsed:.0f} s; the limit was {self.limits.seconds:g} s"
+            return f"stopped at its time limit of {self.limits.seconds:g} s"
         if kind == "out_of_memory":
             return f"stopped at its memory limit of {self.limits.memory_mb:g} MB"
         code = self._process.wait() if self._process and not self._closed else None
         name = signal.Signals(-code).name if code is not None and code < 0 else f"exit code {code}"
         hint = "; the system may have run out of memory" if name == "SIGKILL" else ""
-        return f"the worker process died after {elapsed:.0f} s ({name}{hint})"
+        return f"the worker process died ({name}{hint})"
 
     def _stop(self) -> str:
         """Kill the child; return the end of what it wrote to its error output."""
@@ -129,8 +142,8 @@ class Worker:
                     pipe.close()
                 except BrokenPipeError:
                     pass  # the rest of a request that nobody will read
-        errors.seek(0)
-        tail = errors.read()[-4000:].decode(errors="replace")
+        errors.seek(max(0, errors.seek(0, os.SEEK_END) - 4000))
+        tail = errors.read().decode(errors="replace")
         errors.close()
         return tail
 
@@ -144,13 +157,23 @@ def _kill(process: subprocess.Popen[bytes]) -> None:
 
 
 def memory_mb(pid: int) -> float:
-    """Resident memory of a process, in MB; 0 when it is gone."""
+    """Resident memory of a process and its children, in MB; 0 when it is gone."""
     import psutil
 
+    total = 0
     try:
-        return float(psutil.Process(pid).memory_info().rss) / 2**20
+        process = psutil.Process(pid)
+        for member in (process, *process.children(recursive=True)):
+            total += member.memory_info().rss
     except psutil.Error:
-        return 0.0
+        pass  # one of them ended meanwhile: what was counted so far is what there is
+    return total / 2**20
+
+
+def _python_path() -> str:
+    """This project first, then what the user has, then the folder of the user's own models."""
+    ours = str(Path(benchmark.__file__).resolve().parent.parent)
+    return os.pathsep.join(filter(None, [ours, os.environ.get("PYTHONPATH"), os.getcwd()]))  # noqa: PTH109
 
 
 def serve() -> None:
@@ -158,13 +181,18 @@ def serve() -> None:
     # Libraries print to standard output; the replies go through a descriptor they do not know.
     replies = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)
+    # And a model that asks for input gets none, rather than the requests meant for us.
+    pipe = os.fdopen(os.dup(0), "rb")
+    os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     _volunteer_for_oom()
     requests: queue.SimpleQueue[bytes] = queue.SimpleQueue()
-    threading.Thread(target=_read, args=(requests,), daemon=True).start()
+    threading.Thread(target=_read, args=(pipe, requests), daemon=True).start()
 
     from benchmark.run import execute
 
+    replies.write(b"{}\n")  # ready
+    replies.flush()
     while True:
         request = json.loads(requests.get())
         outcome = execute(RunSpec.from_dict(request["spec"]), request["keep"])
@@ -174,8 +202,8 @@ def serve() -> None:
         replies.flush()
 
 
-def _read(requests: queue.SimpleQueue[bytes]) -> None:
-    for line in sys.stdin.buffer:
+def _read(pipe: IO[bytes], requests: queue.SimpleQueue[bytes]) -> None:
+    for line in pipe:
         requests.put(line)
     # The parent is gone, perhaps killed: a run that nobody waits for must not go on.
     os._exit(0)

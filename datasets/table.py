@@ -1,7 +1,7 @@
 """A user's own table: csv, tsv, parquet, arff, mat or npz, with one column to predict.
 
-The protocol knows numbers without gaps and classes of five members or more, so a table that has
-anything else is refused with the columns and the remedy. Nothing is imputed or encoded quietly.
+The protocol knows numbers without gaps, and classes with a member in every fold, so a table that
+has anything else is refused with the columns and the remedy. Nothing is imputed or encoded quietly.
 """
 
 from __future__ import annotations
@@ -13,7 +13,8 @@ import math
 import sys
 import warnings
 import zipfile
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from functools import partial
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -32,7 +33,19 @@ LARGE = 100e6
 MAX_CLASSES = 100
 """More different labels than this are measurements rather than classes."""
 
+MAX_SQUARED = 1e150
+"""Values up to which a deviation can be computed: squares above it leave double precision."""
+
+MAX_DENSE = 2e9
+"""Bytes up to which a sparse matrix is filled with its zeros: models take dense ones."""
+
 VALID_SIZE = 0.1
+
+GAPS = frozenset({"", "?", "nan", "NaN", "-nan", "-NaN", "#N/A", "<NA>"})
+"""What stands for a missing label in a text file, whatever the other labels are."""
+
+GAPS_OR_CLASSES = frozenset({"None", "NA", "N/A", "n/a", "NULL", "null"})
+"""Missing labels among numbers, but classes among names: no treatment, North America."""
 
 
 def read(path: Path, *, target: str | None, drop: Collection[str] = ()) -> Raw:
@@ -51,6 +64,7 @@ def read(path: Path, *, target: str | None, drop: Collection[str] = ()) -> Raw:
     y = _clean_labels(frame.pop(target))
     _check_target(path, target, y)
     X = _numbers(path, frame, notes)
+    _note_words(y, notes)
     _note_rare(y, notes)
     names = [str(name) for name in frame.columns]
     _note_ids(names, X, notes)
@@ -62,10 +76,11 @@ def read(path: Path, *, target: str | None, drop: Collection[str] = ()) -> Raw:
 
 def _read_frame(path: Path, target: str | None) -> pd.DataFrame:
     """One column per feature, and the target among them."""
+    text = partial(_read_text, target=target)
     readers: dict[str, Callable[[Path], pd.DataFrame]] = {
-        ".csv": _read_text,
-        ".tsv": _read_text,
-        ".txt": _read_text,
+        ".csv": text,
+        ".tsv": text,
+        ".txt": text,
         ".parquet": pd.read_parquet,
         ".arff": arff.read,
         ".mat": lambda path: _from_arrays(path, _read_mat(path), target),
@@ -73,7 +88,7 @@ def _read_frame(path: Path, target: str | None) -> pd.DataFrame:
     }
     suffix = Path(path.stem).suffix if path.suffix == ".gz" else path.suffix
     reader = readers.get(suffix.lower())
-    if reader is None or (path.suffix == ".gz" and reader is not _read_text):
+    if reader is None or (path.suffix == ".gz" and reader is not text):
         raise UserError(
             f"{path} ends in {path.suffix or 'nothing'}; tables end in .csv, .tsv, .txt "
             f"(also with .gz), .parquet, .arff, .mat or .npz."
@@ -95,7 +110,7 @@ def _read_frame(path: Path, target: str | None) -> pd.DataFrame:
     return frame
 
 
-def _read_text(path: Path) -> pd.DataFrame:
+def _read_text(path: Path, target: str | None) -> pd.DataFrame:
     """Comma, semicolon or tab, whichever the first line has most of."""
     opener = gzip.open if path.suffix == ".gz" else Path.open
     with opener(path, "rb") as lines:  # type: ignore[operator]
@@ -106,16 +121,29 @@ def _read_text(path: Path) -> pd.DataFrame:
     # Read on its own, so that two columns of one name are seen: pandas renames the second.
     with opener(path, "rt", encoding="utf-8-sig", newline="") as lines:  # type: ignore[operator]
         rows = csv.reader(lines, delimiter=separator, skipinitialspace=True)
-        names = next((row for row in rows if row), [])
+        names = [name.strip() for name in next((row for row in rows if row), [])]
+    # The target is read behind a sign, or pandas would take a class called "None" for a gap.
+    signed = {names.index(target): lambda text: f"={text.strip()}"} if target in names else {}
     with warnings.catch_warnings():
         # Rows longer than the header: pandas would only warn, and lose the last columns.
         warnings.simplefilter("error", pd.errors.ParserWarning)
         frame = pd.read_csv(
             path, sep=separator, encoding="utf-8-sig", na_values=["?"], skipinitialspace=True,
-            index_col=False, low_memory=False,
+            index_col=False, low_memory=False, converters=signed,
         )  # fmt: skip
-    frame.columns = pd.Index([name.strip() for name in names])
+    frame.columns = pd.Index(names)
+    for position in signed:
+        frame.isetitem(position, _text_labels(frame.iloc[:, position].str[1:]))
     return frame
+
+
+def _text_labels(written: pd.Series[Any]) -> pd.Series[Any]:
+    """Labels as numbers where all of them are, otherwise as the words that were written."""
+    labels = written.mask(written.isin(GAPS))
+    try:
+        return pd.to_numeric(labels.mask(labels.isin(GAPS_OR_CLASSES)))
+    except ValueError:
+        return labels
 
 
 def _read_mat(path: Path) -> dict[str, np.ndarray[Any, Any]]:
@@ -127,7 +155,21 @@ def _read_mat(path: Path) -> dict[str, np.ndarray[Any, Any]]:
         raise UserError(
             f"{path} is a MATLAB 7.3 file; save it again with the option -v7."
         ) from error
-    return {key: value for key, value in content.items() if not key.startswith("__")}
+    return {key: _dense(path, key, value) for key, value in content.items() if key[:2] != "__"}
+
+
+def _dense(path: Path, name: str, value: Any) -> np.ndarray[Any, Any]:
+    """A sparse matrix with its zeros, as long as they fit; anything else as it is."""
+    if not hasattr(value, "toarray"):
+        return np.asarray(value)
+    size = 8 * math.prod(value.shape)
+    if size > MAX_DENSE:
+        raise UserError(
+            f"{path}: the sparse matrix {name!r} of {value.shape[0]} x {value.shape[1]} would take "
+            f"{size / 1e9:.0f} GB with its zeros, and {MAX_DENSE / 1e9:g} GB is the limit. "
+            f"Keep fewer columns, for example those with the most entries, and save it again."
+        )
+    return np.asarray(value.toarray())
 
 
 def _read_npz(path: Path) -> dict[str, np.ndarray[Any, Any]]:
@@ -168,10 +210,12 @@ def _from_arrays(
         raise UserError(
             f"{path} needs a matrix of numbers called X with {len(y)} rows; it holds {shapes}."
         )
-    frame = pd.DataFrame(
-        matrices[key], columns=[f"x{j}" for j in range(1, matrices[key].shape[1] + 1)]
-    )
-    frame[target or label] = y
+    numbers = range(1, matrices[key].shape[1] + 1)
+    name = target or label
+    # Labels may be called x1 as well, and would take that feature's place.
+    prefix = "feature" if name in {f"x{j}" for j in numbers} else "x"
+    frame = pd.DataFrame(matrices[key], columns=[f"{prefix}{j}" for j in numbers])
+    frame[name] = y
     return frame
 
 
@@ -244,7 +288,7 @@ def _clean_labels(y: pd.Series[Any]) -> pd.Series[Any]:
 
 
 def _check_target(path: Path, target: str, y: pd.Series[Any]) -> None:
-    """Classes that can be spread over five folds and a validation part."""
+    """A label in every row, and classes rather than measurements."""
     missing = int(y.isna().sum())
     if missing:
         raise UserError(
@@ -257,28 +301,44 @@ def _check_target(path: Path, target: str, y: pd.Series[Any]) -> None:
             f"two classes are needed."
         )
     _check_not_regression(path, target, y, len(sizes))
-    small = sizes[sizes < FOLDS]
-    if len(small):
+
+
+def check_folds(path: Path, target: str, sizes: Mapping[str, int], folds: int) -> None:
+    """Classes, given with their sizes, that can be spread over the folds and a validation part."""
+    small = {label: size for label, size in sizes.items() if size < folds}
+    if small:
         shown = ", ".join(f"{label!r}: {size}" for label, size in list(small.items())[:5])
         raise UserError(
-            f"{FOLDS} folds need {FOLDS} rows of every class; {target!r} has {len(small)} "
-            f"classes with fewer ({shown}). Merge or remove them."
+            f"{folds} folds need {folds} rows of every class; {target!r} of {path} has "
+            f"{len(small)} classes with fewer ({shown}). Merge or remove them, or ask for fewer "
+            f"folds with --folds."
         )
-    if _n_valid(len(y)) < len(sizes):
-        needed = next(n for n in count(len(y)) if _n_valid(n) >= len(sizes))
+    n = sum(sizes.values())
+    if _n_valid(n, folds) < len(sizes):
+        needed = next(enough for enough in count(n) if _n_valid(enough, folds) >= len(sizes))
         raise UserError(
-            f"{len(y)} rows give a validation part of {_n_valid(len(y))}, too few for "
+            f"{n} rows of {path} give a validation part of {_n_valid(n, folds)}, too few for "
             f"{len(sizes)} classes of {target!r}. {needed} rows are needed; or merge classes."
         )
 
 
-def _n_valid(n: int) -> int:
+def _n_valid(n: int, folds: int) -> int:
     """Rows of the validation part: a tenth of what the largest test fold leaves."""
-    return math.ceil(VALID_SIZE * (n - math.ceil(n / FOLDS)))
+    return math.ceil(VALID_SIZE * (n - math.ceil(n / folds)))
+
+
+def _note_words(y: pd.Series[Any], notes: list[str]) -> None:
+    sizes = y.value_counts()
+    words = {label: sizes[label] for label in sizes.index if label in GAPS_OR_CLASSES}
+    for label, size in words.items():
+        notes.append(f"label {label!r} taken as a class of {size} rows, not as missing")
 
 
 def _note_rare(y: pd.Series[Any], notes: list[str]) -> None:
-    """Stratified rounding gives a class less than half a validation row: it may have none."""
+    """Stratified rounding gives a class less than half a validation row: it may have none.
+
+    Told for the protocol's five folds; the number of folds is no property of the table.
+    """
     sizes = y.value_counts()
     rare = sizes[sizes * (1 - 1 / FOLDS) * VALID_SIZE < 0.5]
     if len(rare):
@@ -328,6 +388,7 @@ def _numbers(path: Path, frame: pd.DataFrame, notes: list[str]) -> np.ndarray[An
     frame = frame.assign(**columns) if columns else frame
     X = frame.to_numpy(dtype=np.float64, na_value=np.nan)
     _check_finite(path, frame.columns, X)
+    _check_scalable(path, frame.columns, X)
     return X
 
 
@@ -357,6 +418,38 @@ def _check_finite(path: Path, names: pd.Index, X: np.ndarray[Any, Any]) -> None:
                 f"{path} has {counts.sum()} {what} values in {len(worst)} columns ({shown}{more}). "
                 f"{remedy}."
             )
+
+
+def _check_scalable(path: Path, names: pd.Index, X: np.ndarray[Any, Any]) -> None:
+    """No value may leave single precision once it is z-scored on other rows."""
+    largest = np.maximum(X.max(axis=0), -X.min(axis=0))
+    least = np.min(np.abs(X), axis=0, where=X != 0, initial=np.inf)
+    # Nearly every column is beyond doubt: of common size, and within 20 orders of magnitude.
+    doubtful = np.flatnonzero((largest > 1e30) | (least < 1e-20 * largest))
+    found = {j: value for j in doubtful if (value := _unscalable(X[:, j])) is not None}
+    if found:
+        shown = ", ".join(f"{names[j]!r}: {value:g}" for j, value in list(found.items())[:5])
+        more = f" and {len(found) - 5} more" if len(found) > 5 else ""
+        raise UserError(
+            f"{path} has {len(found)} columns with a value that is out of range for single "
+            f"precision when scaled by the other values ({shown}{more}). Correct it, change the "
+            f"unit or take logarithms; or leave the columns out with --drop."
+        )
+
+
+def _unscalable(column: np.ndarray[Any, Any], n_apart: int = 10) -> float | None:
+    """The value that overflows when it, and up to `n_apart` rows in all, are not trained on."""
+    if np.abs(column).max() > MAX_SQUARED:
+        return float(column[np.argmax(np.abs(column))])
+    distance = np.abs(column - np.median(column))
+    order = np.argsort(distance, kind="stable")
+    for apart in range(min(n_apart, len(column) // 2) + 1):
+        trained = column[order[: len(column) - apart]]
+        # A constant is divided by one, as the scaler does.
+        scaled = np.abs(column - trained.mean()) / (trained.std() or 1.0)
+        if scaled.max() > np.finfo(np.float32).max:
+            return float(column[np.argmax(scaled)])
+    return None
 
 
 def _note_ids(names: Sequence[str], X: np.ndarray[Any, Any], notes: list[str]) -> None:

@@ -2,10 +2,20 @@
 
 import os
 import signal
+import subprocess
+import sys
 import time
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
+from threadpoolctl import threadpool_info
+
+HOG = "import time; hoard = bytearray(900_000_000); hoard[::4096] = b'x' * len(hoard[::4096]); time.sleep(60)"
+
+
+class Unprintable(Exception):
+    def __str__(self):
+        raise RuntimeError("no message")
 
 
 class Prior(ClassifierMixin, BaseEstimator):
@@ -32,12 +42,26 @@ class Prior(ClassifierMixin, BaseEstimator):
             raise NotImplementedError("more than two classes")
         if self.trouble == "memory":
             raise MemoryError("no room")
+        if self.trouble == "exit":
+            raise SystemExit(0)
+        if self.trouble == "ask":
+            input("a model must not wait for an answer")
+        if self.trouble == "unprintable":
+            raise Unprintable
+        if self.trouble == "child":
+            subprocess.run([sys.executable, "-c", HOG], check=True)
         if self.trouble == "print":
             print("noise on standard output")
         self.classes_, counts = np.unique(y, return_counts=True)
         self.share_ = counts / counts.sum()
         self.random_ = np.random.rand()  # noqa: NPY002 - shows that the global generator is seeded
-        self.fit_report_ = {"drawn": self.random_}
+        self.fit_report_ = {
+            "drawn": self.random_,
+            "valid": len(eval_set[1]) if eval_set else 0,
+            "threads": [pool["num_threads"] for pool in threadpool_info()],
+            "environment": os.environ.get("OMP_NUM_THREADS"),
+            "curve": np.array([1.5, np.nan]),
+        }
         return self
 
     def predict_proba(self, X):

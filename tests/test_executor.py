@@ -2,6 +2,8 @@
 
 import os
 import signal
+import subprocess
+import sys
 import time
 
 import psutil
@@ -72,18 +74,31 @@ def test_a_dask_address_without_scheduler_is_explained():
 
     with pytest.raises(UserError, match="No Dask scheduler"):
         list(run_all(specs(n=1), jobs=1, dask="tcp://127.0.0.1:1"))
+    with pytest.raises(UserError, match="takes an address"):
+        list(run_all(specs(n=1), jobs=1, dask="nonsense"))
+
+
+def test_dask_workers_of_another_version_are_refused(cluster, monkeypatch):
+    from benchmark import runtime
+    from benchmark.spec import UserError
+
+    mine = {**runtime.code_version(), "commit": "0" * 12}
+    monkeypatch.setattr(runtime, "code_version", lambda: mine)
+    with pytest.raises(UserError, match="Install the same"):
+        list(run_all(specs(n=1), jobs=1, dask=cluster.scheduler_address))
 
 
 def test_the_time_limit_stops_the_run(misbehaving):
     start = time.monotonic()
     [outcome] = run_all(specs("prior", n=1, trouble="sleep"), jobs=1, limits=Limits(seconds=2))
     assert outcome.record["status"] == "timeout"
-    assert "limit was 2 s" in outcome.record["error"]["message"]
+    assert "time limit of 2 s" in outcome.record["error"]["message"]
     assert time.monotonic() - start < 60  # the model would have slept for ten minutes
 
 
-def test_the_memory_limit_stops_the_run(misbehaving):
-    [outcome] = run_all(specs("prior", n=1, trouble="hog"), jobs=1, limits=Limits(memory_mb=700))
+@pytest.mark.parametrize("trouble", ["hog", "child"])
+def test_the_memory_limit_stops_the_run(misbehaving, trouble):
+    [outcome] = run_all(specs("prior", n=1, trouble=trouble), jobs=1, limits=Limits(memory_mb=700))
     assert outcome.record["status"] == "out_of_memory"
 
 
@@ -107,13 +122,58 @@ def test_a_worker_that_dies_costs_its_own_run_only(misbehaving):
         ("refuse", "unsupported", "more than two classes"),
         ("memory", "out_of_memory", "no room"),
         ("nan", "diverged", "not finite"),
+        ("exit", "error", "SystemExit"),
+        ("unprintable", "error", "cannot be shown"),
     ],
 )
-def test_failures_are_records_with_a_kind(misbehaving, trouble, kind, message):
-    [outcome] = run_all(specs("prior", n=1, trouble=trouble), jobs=0)
+@pytest.mark.parametrize("jobs", [0, 1])
+def test_failures_are_records_with_a_kind(misbehaving, trouble, kind, message, jobs):
+    [outcome] = run_all(specs("prior", n=1, trouble=trouble), jobs=jobs)
     assert outcome.record["status"] == kind
     assert message in outcome.record["error"]["message"]
     assert "Traceback" in outcome.record["meta"]["traceback"]
+
+
+def test_a_model_that_asks_gets_no_answer(misbehaving):
+    [outcome] = run_all(specs("prior", n=1, trouble="ask"), jobs=1, limits=Limits(seconds=60))
+    assert outcome.record["status"] == "error" and "EOFError" in outcome.record["error"]["message"]
+
+
+def test_what_a_run_is_given(misbehaving):
+    """The validation part, one thread, and a report that JSON can hold."""
+    for jobs in (0, 1):
+        [outcome] = run_all(specs("prior", n=1), jobs=jobs)
+        facts = outcome.record["model"]
+        assert facts["valid"] == outcome.record["split"]["valid"]
+        assert set(facts["threads"]) == {1}
+        assert facts["curve"] == [1.5, None]
+    assert facts["environment"] == "1"
+
+
+def test_an_orphaned_worker_ends_itself(misbehaving, tmp_path):
+    """Kill the parent in the middle of a long run: its child must not go on alone."""
+    code = (
+        "from benchmark.registry import data_ref, make_spec, models\n"
+        "from benchmark.worker import Worker\n"
+        "Worker().run(make_spec(models()['prior'], data_ref('syn1'), {'trouble': 'sleep'}, 0, 0))\n"
+    )
+    parent = subprocess.Popen([sys.executable, "-c", code])
+    children = []
+    while not children:
+        children = psutil.Process(parent.pid).children()
+        time.sleep(0.05)
+    time.sleep(3)  # the run is asleep in fit by now
+    parent.kill()
+    parent.wait()
+    _, alive = psutil.wait_procs(children, timeout=20)
+    assert alive == []
+
+
+def test_a_users_own_benchmark_module_is_not_taken_for_ours(tmp_path, monkeypatch):
+    (tmp_path / "benchmark.py").write_text("raise SystemExit('the wrong module')")
+    monkeypatch.chdir(tmp_path)
+    [outcome] = run_all(specs(n=1), jobs=1)
+    assert outcome.ok, outcome.record
 
 
 def test_a_model_that_prints_does_not_disturb_the_reply(misbehaving):

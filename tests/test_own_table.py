@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.io
+import scipy.sparse
 from benchmark.datasets import table as own
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -139,6 +140,24 @@ def test_targets_of_every_kind(labels, classes, tmp_path):
     assert loaded(saved(tmp_path, table)).classes == classes
 
 
+@pytest.mark.parametrize("word", ["None", "NA", "N/A", "null"])
+@pytest.mark.parametrize("name", ["mine.csv", "mine.tsv.gz"])
+def test_words_for_nothing_are_classes_among_names(word, name, tmp_path):
+    table = frame().replace({"group": {"sick": word}})
+    FORMS[name](tmp_path / name, table)
+    got = loaded(tmp_path / name)
+    assert got.classes == tuple(sorted([word, "well"]))
+    assert np.bincount(got.y)[got.classes.index(word)] == 10
+    assert got.notes == (f"label {word!r} taken as a class of 10 rows, not as missing",)
+
+
+def test_words_for_nothing_are_gaps_among_numbers_and_features(tmp_path):
+    numbers = frame().assign(group=[*["NA"] * 4, *["0", "1"] * 13])
+    assert "4 of 30 rows" in complaint(saved(tmp_path, numbers))
+    features = frame().assign(age=[*["NA"] * 4, *["1.5"] * 26])
+    assert "4 missing values in 1 columns ('age': 4)" in complaint(saved(tmp_path, features))
+
+
 # --- the reference ----------------------------------------------------------------------------
 
 
@@ -261,6 +280,23 @@ def test_a_class_smaller_than_the_number_of_folds(tmp_path):
     assert "'rare': 4" in message
 
 
+def test_fewer_and_more_folds(tmp_path):
+    """The number of folds decides what is accepted, not what the reference stands for."""
+    table = frame(60)
+    table.loc[:3, "group"] = "rare"
+    path = saved(tmp_path, table)
+    four = data.own_table(path, "group", folds=4)
+    assert four == data.own_table(path, "group", folds=3)
+    data._load.cache_clear()
+    assert data.load(four).classes == ("rare", "sick", "well")
+    assert "5 folds need 5 rows" in complaint(path)
+    path = saved(tmp_path, frame())
+    message = complaint(path, folds=11)
+    assert "11 folds need 11 rows" in message
+    assert "'sick': 10" in message
+    assert "--folds" in message
+
+
 def test_too_few_rows_for_a_validation_part(tmp_path):
     table = frame(60).assign(group=np.arange(60) % 12)
     message = complaint(saved(tmp_path, table))
@@ -314,6 +350,47 @@ def test_infinities(tmp_path):
     table.loc[5, "age"] = np.inf
     message = complaint(saved(tmp_path, table))
     assert "1 infinite values in 1 columns ('age': 1)" in message
+
+
+def unscalable(rest, odd):
+    column = np.resize(np.array(rest, dtype=float), 30)
+    column[7 : 7 + len(odd)] = odd
+    return column
+
+
+@pytest.mark.parametrize(
+    ("column", "value"),
+    [
+        (unscalable([1, 2, 3], [1e200]), "1e+200"),
+        (unscalable([-1e200, 1e200], []), "-1e+200"),
+        (unscalable([0], [-1e39]), "-1e+39"),
+        (unscalable([1e-60, 2e-60], [0.5, 0.5]), "0.5"),
+        (unscalable([0], [1.0, 1e-60]), "1"),
+    ],
+)
+def test_values_that_overflow_when_scaled(column, value, tmp_path):
+    message = complaint(saved(tmp_path, frame().assign(age=column)))
+    assert "1 columns with a value that is out of range for single precision" in message
+    assert f"('age': {value})" in message
+    assert "--drop" in message
+
+
+@pytest.mark.parametrize(
+    "column",
+    [
+        np.linspace(1e60, 2e60, 30),
+        np.logspace(-300, 0, 30) + np.arange(30) % 2,
+        unscalable([1, 2, 3], [1e25]),
+        np.full(30, 1e-310),
+    ],
+)
+def test_large_and_small_values_that_can_be_scaled(column, tmp_path):
+    from benchmark.splits import make_split, scaled
+
+    got = loaded(saved(tmp_path, frame().assign(age=column)))
+    for fold in range(5):
+        for part in scaled(got.X, got.y, make_split(got.y, 0, fold), got.scale):
+            assert np.isfinite(part.X).all()
 
 
 def test_text_columns_are_named_with_the_remedy(tmp_path):
@@ -399,6 +476,28 @@ def test_matrices_without_labels_or_of_other_length(tmp_path):
     assert "30 rows" in complaint(path)
     np.savez(path, X=np.ones((30, 2), dtype="U3"), group=np.arange(30) % 2)
     assert "matrix of numbers" in complaint(path)
+
+
+@pytest.mark.parametrize("name", ["x1", "x3"])
+def test_labels_called_like_a_feature_replace_none(name, tmp_path):
+    X = frame().iloc[:, :3].to_numpy()
+    np.savez(tmp_path / "mine.npz", X=X, **{name: np.arange(30) % 2})
+    got = loaded(tmp_path / "mine.npz", name)
+    assert np.array_equal(got.X, X)
+    assert got.features == ("feature1", "feature2", "feature3")
+    assert got.y.tolist() == [0, 1] * 15
+
+
+def test_sparse_matrices_are_filled_as_long_as_they_fit(tmp_path, monkeypatch):
+    X = np.where(np.arange(90).reshape(30, 3) % 4, 0.0, 1.5)
+    path = tmp_path / "mine.mat"
+    scipy.io.savemat(path, {"X": scipy.sparse.csc_matrix(X), "group": np.arange(30) % 2})
+    assert np.array_equal(loaded(path).X, X)
+    monkeypatch.setattr(own, "MAX_DENSE", 100)
+    data._load.cache_clear()
+    message = complaint(path)
+    assert "the sparse matrix 'X' of 30 x 3" in message
+    assert "fewer columns" in message
 
 
 def test_matlab_73_is_named(tmp_path):

@@ -9,7 +9,7 @@ import time
 
 from conftest import ROOT
 
-from benchmark.store import Problem, Store
+from benchmark.store import _WRITER, Problem, Store
 from benchmark.verify import differences
 
 WORDS = ("run", "--models", "knn,ridge", "--datasets", "syn1,syn2", "--repeats", "5", "--jobs", "2")
@@ -110,6 +110,29 @@ def test_failed_runs_are_tried_again_unless_asked_not_to(tmp_path, cli, misbehav
     stamps = [path.stat().st_mtime_ns for path in sorted(tmp_path.rglob("*.json"))]
     cli(*words, check=1, **misbehaving)
     assert stamps != [path.stat().st_mtime_ns for path in sorted(tmp_path.rglob("*.json"))]
+
+
+def test_failures_that_would_happen_again_are_not_retried(tmp_path, cli, misbehaving):
+    words = ("run", "--models", "prior:trouble=refuse", "--datasets", "syn1", "--repeats", "1",
+             "--results", tmp_path, "--jobs", "1")  # fmt: skip
+    cli(*words, check=1, **misbehaving)
+    stamps = [path.stat().st_mtime_ns for path in sorted(tmp_path.rglob("*.json"))]
+    assert "5 x unsupported" in cli(*words, check=1, **misbehaving).stderr
+    assert stamps == [path.stat().st_mtime_ns for path in sorted(tmp_path.rglob("*.json"))]
+
+
+def test_the_writes_of_a_living_process_are_left_alone(tmp_path):
+    store = Store(tmp_path)
+    dead = subprocess.Popen([sys.executable, "-c", ""])
+    dead.wait()
+    store.runs.mkdir()
+    mine = store.runs / f".r0f0.json.{_WRITER}.abc.tmp"
+    orphan = store.runs / f".r0f0.json.{_WRITER.rpartition('.')[0]}.{dead.pid}.abc.tmp"
+    foreign = store.runs / ".r0f0.json.otherhost.1.abc.tmp"
+    for path in (mine, orphan, foreign):
+        path.write_text("")
+    store.tidy()
+    assert mine.exists() and foreign.exists() and not orphan.exists()
 
 
 def test_ctrl_c_ends_cleanly(tmp_path):

@@ -113,8 +113,12 @@ def add(results, method, dataset, params, scores, **hashes):
 
 
 def tune(results, method, dataset, params, how="full", splits=25):
-    choice = settings.Choice(method, dataset, how, splits, params, 0.8, [], [], "")
-    settings.write_choice(results, cell(method, dataset), choice)
+    made = cell(method, dataset)
+    choice = settings.Choice(
+        method, dataset, how, splits // 5, 5, splits, made.entry.revision,
+        settings.search_digest(made), params, 0.8, [], [], "",
+    )  # fmt: skip
+    settings.write_choice(results, made, choice)
 
 
 def build(results, editions=settings.EDITIONS, **changes):
@@ -407,7 +411,7 @@ def test_cheaper_searches_are_marked(results):
     table = build(results, datasets=["colon"])
     assert "settings chosen by successive halving" in only(table).note
     assert "settings chosen by successive halving" in render.to_markdown(table)
-    assert only(table, "svm").note == "settings chosen on 10 splits only"
+    assert only(table, "svm").note == "settings chosen on 2 x 5 splits"
 
 
 def test_complete_means_everything_asked_for(results):

@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 
 import pytest
 from conftest import ROOT
@@ -13,8 +14,9 @@ from conftest import ROOT
 from benchmark import settings
 from benchmark.campaign import Means, Report
 from benchmark.plan import Cell, Protocol
-from benchmark.registry import data_ref, models
+from benchmark.registry import Search, data_ref, models
 from benchmark.settings import Candidate
+from benchmark.spec import Outcome, UserError
 from benchmark.store import Store
 from benchmark.tune import at_edge, choose, tune
 
@@ -121,6 +123,51 @@ def test_optuna_resumes_exactly(tmp_path, cli, misbehaving):
         process.communicate()
     cli(*OPTUNA, "--results", tmp_path / "broken", check=0, **misbehaving)
     assert asked(tmp_path / "broken") == (choice, strengths)
+
+
+def test_a_choice_of_another_search_or_revision_is_no_choice(tmp_path):
+    [choice] = tune([cell()], Protocol(1, 5), Means(Store(tmp_path), jobs=0), halving=False)
+    assert settings.prescribed(tmp_path, cell()) == choice.params
+    narrower = replace(models()["knn"], search=Search({"n_neighbors": [1, 3]}))
+    assert settings.prescribed(tmp_path, Cell(narrower, data_ref("syn1"))) is None
+    revised = replace(models()["knn"], revision=2)
+    assert settings.prescribed(tmp_path, Cell(revised, data_ref("syn1"))) is None
+
+
+def test_a_fuller_choice_is_kept(tmp_path, capsys):
+    means = Means(Store(tmp_path), jobs=0)
+    [full] = tune([cell()], Protocol(2, 5), means, halving=False)
+    [kept] = tune([cell()], Protocol(1, 5), means, halving=False)
+    assert kept == full and "fuller search" in capsys.readouterr().err
+    [again] = tune([cell()], Protocol(2, 5), means, halving=True)
+    assert again == full
+    [forced] = tune([cell()], Protocol(1, 5), replace(means, force=True), halving=False)
+    assert (forced.repeats, forced.splits) == (1, 5)
+
+
+def test_force_does_each_run_once(tmp_path):
+    plain = Means(Store(tmp_path), jobs=0)
+    tune([cell()], Protocol(2, 5), plain, halving=True)
+    forced = Means(Store(tmp_path), jobs=0, force=True)
+    tune([cell()], Protocol(2, 5), forced, halving=True)
+    assert len(forced.redone) == len(list((tmp_path / "runs").rglob("*.json")))
+
+
+def test_mixed_data_are_refused(tmp_path):
+    """Runs on other rows under the same name must not be averaged into a choice."""
+    means = Means(Store(tmp_path), jobs=0)
+    tune([cell()], Protocol(1, 5), means, halving=False)
+    record = next(Store(tmp_path).scan())
+    record["data"] = {**record["data"], "sha256": "other"}
+    Store(tmp_path).write(Outcome(record))
+    with pytest.raises(UserError, match="different data"):
+        tune([cell()], Protocol(1, 5), means, halving=False)
+
+
+def test_the_deadline_begins_no_more_runs(tmp_path):
+    means = Means(Store(tmp_path), jobs=1, deadline=time.monotonic())
+    assert tune([cell()], Protocol(1, 5), means, halving=False) == []
+    assert not list((tmp_path / "choices").rglob("*.json"))
 
 
 def test_a_damaged_choice_is_named(tmp_path, cli):
