@@ -4,7 +4,7 @@
 SHELL := /bin/sh
 PYTHON ?= python3
 # How long `make reproduce-...` does missing runs before it shows the table; `all` does them all.
-BUDGET ?= 5m
+BUDGET ?= 2m
 JOBS ?= $(shell getconf _NPROCESSORS_ONLN 2>/dev/null || echo 1)
 BIN := .venv/bin
 

@@ -57,7 +57,8 @@ exit code
 def main(argv: list[str] | None = None) -> int:
     """Parse, dispatch, and turn what a user can mend into a message."""
     arguments = parser().parse_args(argv)
-    signal.signal(signal.SIGTERM, _interrupt)
+    for number in (signal.SIGTERM, signal.SIGINT):  # a background job inherits SIGINT as ignored
+        signal.signal(number, _interrupt)
     os.environ.update(ONE_THREAD)  # before numpy is imported
     try:
         if getattr(arguments, "data_dir", None):
@@ -173,8 +174,8 @@ def parser() -> argparse.ArgumentParser:
     sub.add_argument(
         "--budget",
         type=_budget,
-        default="5m",
-        help="how long to do missing runs before the table is shown: 5m (default), 2h, or all",
+        default="2m",
+        help="how long to do missing runs before the table is shown: 2m (default), 3h, or all",
     )
     sub.add_argument("--models", type=_names, help="only these models")
     sub.add_argument("--datasets", type=_names, help="only these datasets")

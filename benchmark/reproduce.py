@@ -39,7 +39,10 @@ def fill(
         failures += report.failures
         absent |= report.absent
         if means.deadline is not None and time.monotonic() >= means.deadline:
-            say(f"The time budget is used up; {len(lacking) - number} cells still lack runs.")
+            say(
+                f"The time budget is used up; {len(lacking) - number} cells still lack runs. "
+                f"`make reproduce-{table} BUDGET=all` does them all, and can be interrupted."
+            )
             break
     return failures
 

@@ -37,7 +37,7 @@ class CatBoost(GlobalSelector, Classifier):
             allow_writing_files=False,  # the library logs into the working folder otherwise
             verbose=False,
         ).fit(X, codes)
-        self.selected_ = np.asarray(self.booster_.get_feature_importance()) > 0
+        self.selected_ = np.asarray(self.booster_.get_feature_importance(thread_count=1)) > 0
         return self
 
     def predict_proba(self, X):
