@@ -29,10 +29,10 @@ reproduce-%: .venv/.installed ## Do what a table is missing, then show it: make 
 	@$(BIN)/python -m benchmark reproduce $* --jobs $(JOBS) --budget $(BUDGET) || test $$? -eq 3
 
 test: .venv/.installed lint ## Lint, type-check and run the fast tests
-	@$(BIN)/python -m pytest -m "not slow"
+	@$(BIN)/python -m pytest -m "not slow" -n $(JOBS) --dist loadfile
 
 test-all: .venv/.installed lint ## The same with the slow tests
-	@$(BIN)/python -m pytest
+	@$(BIN)/python -m pytest -n $(JOBS) --dist loadfile
 
 lint: .venv/.installed ## Check style and types
 	@$(BIN)/ruff check

@@ -24,8 +24,11 @@ def fill(
     results, protocol = means.store.root, Protocol()
     lacking = [cell for cell in cells if _lacks(cell, results, protocol, means)]
     if lacking:
-        names = [f"{cell.model} on {cell.data.label}" for cell in lacking]
-        say(f"{len(names)} of {len(cells)} cells lack runs: {', '.join(names)}.")
+        say(
+            f"{len(lacking)} of {len(cells)} cells lack runs, "
+            f"first {lacking[0].model} on {lacking[0].data.label}; "
+            f"`python -m benchmark status {table}` lists them."
+        )
     # Cell by cell: whoever stops early has whole cells rather than a little of each.
     failures: list[dict[str, Any]] = []
     absent: set[str] = set()
