@@ -29,10 +29,10 @@ reproduce-%: .venv/.installed ## Do what a table is missing, then show it: make 
 	@$(BIN)/python -m benchmark reproduce $* --jobs $(JOBS) --budget $(BUDGET) || test $$? -eq 3
 
 test: .venv/.installed lint ## Lint, type-check and run the fast tests
-	@$(BIN)/python -m pytest -m "not slow" -n $(JOBS) --dist loadfile
+	@$(BIN)/python -m pytest -m "not slow" -n $(JOBS) --dist worksteal
 
 test-all: .venv/.installed lint ## The same with the slow tests
-	@$(BIN)/python -m pytest -n $(JOBS) --dist loadfile
+	@$(BIN)/python -m pytest -n $(JOBS) --dist worksteal
 
 lint: .venv/.installed ## Check style and types
 	@$(BIN)/ruff check

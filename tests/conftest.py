@@ -5,10 +5,16 @@ import subprocess
 import sys
 from pathlib import Path
 
-import own_models
 import pytest
 
 from benchmark import registry
+from benchmark.runtime import ONE_THREAD
+
+# As in a run: one thread. Set before anything imports numpy or torch, whose pools would otherwise
+# fight each other for the cores when tests run side by side.
+os.environ.update(ONE_THREAD)
+
+import own_models  # noqa: E402
 
 ROOT = Path(__file__).resolve().parent.parent
 
