@@ -14,7 +14,7 @@ from benchmark.runtime import ONE_THREAD
 # fight each other for the cores when tests run side by side.
 os.environ.update(ONE_THREAD)
 
-import own_models  # noqa: E402
+import own_models
 
 ROOT = Path(__file__).resolve().parent.parent
 
