@@ -114,17 +114,21 @@ def student_p(t: float, df: float) -> float:
     """Two-sided p-value of a Student t statistic."""
     if math.isinf(t):
         return 0.0
-    return _incomplete_beta(df / (df + t * t), df / 2, 0.5)
+    square = t * t
+    return _incomplete_beta(df / (df + square), square / (df + square), df / 2, 0.5)
 
 
-def _incomplete_beta(x: float, a: float, b: float) -> float:
-    """Regularised incomplete beta function, by its continued fraction."""
-    if x <= 0 or x >= 1:
-        return float(x >= 1)
+def _incomplete_beta(x: float, y: float, a: float, b: float) -> float:
+    """Regularised incomplete beta function at x, by its continued fraction.
+
+    y = 1 - x comes along, because near 1 the subtraction would lose its digits.
+    """
+    if x <= 0 or y <= 0:
+        return float(y <= 0)
     if x > (a + 1) / (a + b + 2):  # the fraction converges fast on the other side only
-        return 1 - _incomplete_beta(1 - x, b, a)
+        return 1 - _incomplete_beta(y, x, b, a)
     log_front = math.lgamma(a + b) - math.lgamma(a) - math.lgamma(b)
-    log_front += a * math.log(x) + b * math.log1p(-x)
+    log_front += a * math.log(x) + b * math.log(y)
     # Modified Lentz: value = c_1 d_1 * c_2 d_2 * ..., until a factor is 1.
     c, d = 1.0, 1 / (1 - (a + b) * x / (a + 1))
     value = d

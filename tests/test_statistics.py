@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import scipy.stats
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from benchmark import paper, statistics
@@ -121,6 +121,7 @@ def test_pooled_adtm_scales_by_single_runs():
 
 
 @given(st.floats(-30, 30), st.floats(1, 200))
+@example(t=1.192092896e-07, df=79.0)
 def test_student_p_agrees_with_scipy(t, df):
     expected = 2 * scipy.stats.t.sf(abs(t), df)
     assert statistics.student_p(t, df) == pytest.approx(expected, rel=1e-8, abs=1e-14)
