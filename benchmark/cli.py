@@ -130,9 +130,12 @@ def parser() -> argparse.ArgumentParser:
     sub = verb("tune", tune, "choose settings by validation score", _what, _how, _data_dir)
     sub.add_argument(
         "--halving",
-        action="store_true",
-        help="cheaper: all settings on 5 splits, the better half on 10, and so on; the choice is "
-        "marked as made this way",
+        type=_positive,
+        nargs="?",
+        const=5,
+        metavar="SPLITS",
+        help="cheaper: all settings on so many splits (default 5), the best third on twice as many, "
+        "and so on; the choice is marked as made this way",
     )
 
     sub = verb("status", status, "what has been run, what failed and why", _results)

@@ -36,7 +36,7 @@ def fill(
         if cell.data.name in absent:
             continue
         if prescribed(results, cell) is None:
-            tune([cell], protocol, means, halving=False)
+            tune([cell], protocol, means)
         title = f"{cell.model} on {cell.data.label}"
         report = run_missing(_specs(cell, results, protocol), means, title)
         failures += report.failures

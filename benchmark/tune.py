@@ -26,13 +26,19 @@ from benchmark.settings import (
 from benchmark.spec import RunSpec, UserError
 
 
-def tune(cells: Sequence[Cell], protocol: Protocol, means: Means, halving: bool) -> list[Choice]:
-    """Choose the settings of every cell and write them down; warn where the grid's edge won."""
-    if halving:
-        choices = [_halving(cell, protocol, means) for cell in cells if cell.search.grid]
+def tune(
+    cells: Sequence[Cell], protocol: Protocol, means: Means, first: int | None = None
+) -> list[Choice]:
+    """Choose the settings of every cell and write them down; warn where the grid's edge won.
+
+    `first` asks for successive halving: on how many splits all candidates are tried.
+    """
+    gridded = [cell for cell in cells if cell.search.grid]
+    if first is None:
+        choices = _grids(gridded, protocol, means)
     else:
-        choices = _grids([cell for cell in cells if cell.search.grid], protocol, means)
-    choices += [_optuna(cell, protocol, means) for cell in cells if cell.search.ranges]
+        choices = [_halving(cell, cell.candidates(), protocol, means, first) for cell in gridded]
+    choices += [_optuna(cell, protocol, means, first) for cell in cells if cell.search.ranges]
     return [choice for choice in choices if choice is not None]
 
 
@@ -57,39 +63,44 @@ def _grids(cells: Sequence[Cell], protocol: Protocol, means: Means) -> list[Choi
     ]
 
 
-def _halving(cell: Cell, protocol: Protocol, means: Means) -> Choice | None:
-    """Successive halving over splits: all candidates on one repeat, the better half on two, ..."""
-    alive = cell.candidates()
+def _halving(
+    cell: Cell,
+    candidates: Sequence[dict[str, Any]],
+    protocol: Protocol,
+    means: Means,
+    first: int,
+) -> Choice | None:
+    """All candidates on the first few splits, the best third on twice as many, and so on."""
+    alive = list(candidates)
     tried: dict[int, Candidate] = {}
-    splits = 0
-    report = Report()
-    for repeats in range(1, protocol.repeats + 1):
-        stage = Protocol(repeats, protocol.folds)
-        splits = len(stage.splits())
-        plan = [(params, cell.specs(params, stage)) for params in alive]
+    splits, total = min(first, len(protocol.splits())), len(protocol.splits())
+    while True:
+        plan = [(params, cell.specs(params, protocol)[:splits]) for params in alive]
         wanted = [spec for _, specs in plan for spec in specs]
         report = run_missing(wanted, means, f"{cell.model} on {cell.data.label}, {splits} splits")
         if report.unfinished:
             return None
         scored = [measure(params, specs, report) for params, specs in plan]
         for candidate in scored:
-            tried[cell.candidates().index(candidate.params)] = candidate
+            tried[candidates.index(candidate.params)] = candidate
         # Stable, so that of equals the first in grid order survives.
         ranked = sorted(scored, key=lambda c: -_score(c))
-        keep = {id(c) for c in ranked[: max(1, (len(ranked) + 1) // 2)]}
-        alive = [c.params for c in scored if id(c) in keep]
-        if len(alive) == 1:
+        if splits == total or len(ranked) <= 2:
             break
-    final = [c if c.params in alive else Candidate(c.params, None, c.runs) for c in scored]
+        keep = {id(c) for c in ranked[: max(2, len(ranked) // 3)]}
+        alive = [c.params for c in scored if id(c) in keep]
+        splits = min(2 * splits, total)
     shown = [tried[i] for i in sorted(tried)]
-    return choose(cell, protocol, final, "halving", report, means, shown)
+    return choose(cell, protocol, scored, "halving", report, means, shown)
 
 
-def _optuna(cell: Cell, protocol: Protocol, means: Means) -> Choice | None:
+def _optuna(cell: Cell, protocol: Protocol, means: Means, first: int | None) -> Choice | None:
     """Continuous ranges: Optuna's TPE with a fixed seed and a journal that survives a kill.
 
     Optuna's storages do not keep the sampler's random state, so each trial's sampler is seeded with
     the number of finished trials: a resumed search asks exactly what an unbroken one would.
+
+    With `first`, a trial sees so many splits only, and halving decides among the trials.
     """
     import optuna
     from optuna.storages.journal import JournalFileBackend
@@ -98,8 +109,9 @@ def _optuna(cell: Cell, protocol: Protocol, means: Means) -> Choice | None:
     search = cell.search
     journal = choice_path(means.store.root, cell).with_suffix(".journal")
     journal.parent.mkdir(parents=True, exist_ok=True)
+    splits = min(first or len(protocol.splits()), len(protocol.splits()))
     # The journal belongs to one question: other ranges or other splits start a new study in it.
-    question = f"{cell.specs({}, protocol)[0].setting}-{protocol.repeats}-{search.ranges}"
+    question = f"{cell.specs({}, protocol)[0].setting}-{splits}-{search.ranges}"
     study = optuna.create_study(
         study_name=question,
         storage=optuna.storages.JournalStorage(JournalFileBackend(str(journal))),
@@ -124,7 +136,7 @@ def _optuna(cell: Cell, protocol: Protocol, means: Means) -> Choice | None:
             study.sampler = optuna.samplers.TPESampler(seed=42 + number)
             trial = study.ask(distributions)
             params = {**point, **trial.params}
-        specs = cell.specs(params, protocol)
+        specs = cell.specs(params, protocol)[:splits]
         title = f"{cell.model} on {cell.data.label}, trial {number + 1}/{len(points)}"
         last = run_missing(specs, means, title)
         report.records |= last.records
@@ -135,6 +147,8 @@ def _optuna(cell: Cell, protocol: Protocol, means: Means) -> Choice | None:
         if number >= len(complete):
             # A trial with a failed run is worth nothing, but the search has to know that.
             study.tell(trial, tried[-1].valid if tried[-1].valid is not None else 0.0)
+    if first is not None:
+        return _halving(cell, [c.params for c in tried], protocol, means, splits)
     return choose(cell, protocol, tried, "optuna", report, means)
 
 

@@ -31,7 +31,7 @@ def choice_of(results, made):
 
 def test_the_best_mean_validation_score_wins(tmp_path):
     means = Means(Store(tmp_path), jobs=0)
-    [choice] = tune([cell()], Protocol(1, 5), means, halving=False)
+    [choice] = tune([cell()], Protocol(1, 5), means)
     assert [c.params["n_neighbors"] for c in choice.candidates] == [1, 3, 5]
     assert choice.valid == max(c.valid for c in choice.candidates)
     records = [r for r in Store(tmp_path).scan() if r["spec"]["params"] == choice.params]
@@ -88,8 +88,8 @@ def test_a_named_setting_is_not_searched():
 
 def test_halving_runs_less_and_says_so(tmp_path):
     made = cell("ridge", "syn2")
-    [full] = tune([made], Protocol(3, 5), Means(Store(tmp_path / "full"), jobs=0), halving=False)
-    [fast] = tune([made], Protocol(3, 5), Means(Store(tmp_path / "fast"), jobs=0), halving=True)
+    [full] = tune([made], Protocol(3, 5), Means(Store(tmp_path / "full"), jobs=0))
+    [fast] = tune([made], Protocol(3, 5), Means(Store(tmp_path / "fast"), jobs=0), first=5)
     n_full, n_fast = (len(list((tmp_path / d).rglob("r*f*.json"))) for d in ("full", "fast"))
     assert n_full == 4 * 15 and n_fast == 4 * 5 + 2 * 5
     assert (full.method, fast.method) == ("full", "halving")
@@ -125,8 +125,17 @@ def test_optuna_resumes_exactly(tmp_path, cli, misbehaving):
     assert asked(tmp_path / "broken") == (choice, strengths)
 
 
+def test_halving_decides_among_optuna_trials(tmp_path, cli, misbehaving):
+    cli(*OPTUNA, "--halving", "1", "--results", tmp_path, check=0, **misbehaving)
+    choice = json.loads(next((tmp_path / "choices").rglob("*.json")).read_text())
+    assert choice["method"] == "halving" and choice["splits"] == 2
+    assert sorted(c["runs"] for c in choice["candidates"]) == [1, 1, 1, 1, 2, 2]
+    # The chosen setting then has all of its runs.
+    assert len(list((tmp_path / "runs").rglob("r*f*.json"))) == 6 + 2 + 3
+
+
 def test_a_choice_of_another_search_or_revision_is_no_choice(tmp_path):
-    [choice] = tune([cell()], Protocol(1, 5), Means(Store(tmp_path), jobs=0), halving=False)
+    [choice] = tune([cell()], Protocol(1, 5), Means(Store(tmp_path), jobs=0))
     assert settings.prescribed(tmp_path, cell()) == choice.params
     narrower = replace(models()["knn"], search=Search({"n_neighbors": [1, 3]}))
     assert settings.prescribed(tmp_path, Cell(narrower, data_ref("syn1"))) is None
@@ -136,37 +145,37 @@ def test_a_choice_of_another_search_or_revision_is_no_choice(tmp_path):
 
 def test_a_fuller_choice_is_kept(tmp_path, capsys):
     means = Means(Store(tmp_path), jobs=0)
-    [full] = tune([cell()], Protocol(2, 5), means, halving=False)
-    [kept] = tune([cell()], Protocol(1, 5), means, halving=False)
+    [full] = tune([cell()], Protocol(2, 5), means)
+    [kept] = tune([cell()], Protocol(1, 5), means)
     assert kept == full and "fuller search" in capsys.readouterr().err
-    [again] = tune([cell()], Protocol(2, 5), means, halving=True)
+    [again] = tune([cell()], Protocol(2, 5), means, first=5)
     assert again == full
-    [forced] = tune([cell()], Protocol(1, 5), replace(means, force=True), halving=False)
+    [forced] = tune([cell()], Protocol(1, 5), replace(means, force=True))
     assert (forced.repeats, forced.splits) == (1, 5)
 
 
 def test_force_does_each_run_once(tmp_path):
     plain = Means(Store(tmp_path), jobs=0)
-    tune([cell()], Protocol(2, 5), plain, halving=True)
+    tune([cell()], Protocol(2, 5), plain, first=5)
     forced = Means(Store(tmp_path), jobs=0, force=True)
-    tune([cell()], Protocol(2, 5), forced, halving=True)
+    tune([cell()], Protocol(2, 5), forced, first=5)
     assert len(forced.redone) == len(list((tmp_path / "runs").rglob("*.json")))
 
 
 def test_mixed_data_are_refused(tmp_path):
     """Runs on other rows under the same name must not be averaged into a choice."""
     means = Means(Store(tmp_path), jobs=0)
-    tune([cell()], Protocol(1, 5), means, halving=False)
+    tune([cell()], Protocol(1, 5), means)
     record = next(Store(tmp_path).scan())
     record["data"] = {**record["data"], "sha256": "other"}
     Store(tmp_path).write(Outcome(record))
     with pytest.raises(UserError, match="different data"):
-        tune([cell()], Protocol(1, 5), means, halving=False)
+        tune([cell()], Protocol(1, 5), means)
 
 
 def test_the_deadline_begins_no_more_runs(tmp_path):
     means = Means(Store(tmp_path), jobs=1, deadline=time.monotonic())
-    assert tune([cell()], Protocol(1, 5), means, halving=False) == []
+    assert tune([cell()], Protocol(1, 5), means) == []
     assert not list((tmp_path / "choices").rglob("*.json"))
 
 
