@@ -27,6 +27,11 @@ def scores(
     }
 
 
+def balanced_accuracy(y: NDArray[np.int64], predicted: NDArray[np.int64]) -> float:
+    """Mean recall over the classes that are present."""
+    return float(np.mean([np.mean(predicted[y == c] == c) for c in np.unique(y)]))
+
+
 def _auroc(y: NDArray[np.int64], proba: NDArray[Any], every_class_present: bool) -> float | None:
     # Without all classes in the part the one-vs-rest mean is undefined: null, not a guess.
     if not every_class_present:
@@ -51,6 +56,8 @@ def selection(
         "mean": float(counts.mean()),
         # Over the samples of this run, as the paper's +- in Table 10; 0 for a global method.
         "std": float(counts.std(ddof=1)) if len(counts) > 1 else 0.0,
+        # A few samples with nearly all gates open make a mean that describes none of them.
+        "median": float(np.median(counts)),
         "union": union,
         # Degree of local sparsity Q: every S_j lies in the union U, so sum |U \ S_j| is a difference.
         "local_sparsity": float((union - counts.mean()) / selected.shape[1]),

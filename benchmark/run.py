@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmark import metrics, runtime
+from benchmark import metrics, runtime, transfer
 from benchmark.data import Dataset, load
 from benchmark.registry import check_name, load_class, models
 from benchmark.spec import (
@@ -25,7 +25,7 @@ from benchmark.spec import (
     canonical,
     failed,
 )
-from benchmark.splits import Split, make_split, scaled
+from benchmark.splits import Part, Split, make_split, scaled
 
 KEEP = ("proba", "selected")
 """Arrays of the test part that can be kept beside a record: probabilities, selected features."""
@@ -110,11 +110,13 @@ def _execute(
             for name, part in zip(PARTS, (train, valid, test), strict=True)
         }
         selected = model.select(test.X) if hasattr(model, "select") else None
+        also = model.also_predict(test.X) if hasattr(model, "also_predict") else {}
     peak_memory = runtime.peak_memory()
 
     if not all(np.isfinite(p).all() for p in proba.values()):
         raise Diverged(f"{spec.model} predicts probabilities that are not finite")
-    relevant = {name: truth[split.test] for name, truth in data.relevant.items()}
+    with clock.stage("transfer"):
+        masked = transfer.scores(model, train, valid, test) if hasattr(model, "masks") else None
     record = {
         "schema": SCHEMA,
         "key": spec.key,
@@ -126,7 +128,9 @@ def _execute(
             name: metrics.scores(part.y, predicted[name], proba[name])
             for name, part in zip(PARTS, (train, valid, test), strict=True)
         },
-        "selection": None if selected is None else metrics.selection(selected, relevant),
+        "also": {name: metrics.balanced_accuracy(test.y, y) for name, y in also.items()},
+        "selection": None if selected is None else _selection(model, selected, data, test, split),
+        "transfer": masked,
         "model": model_facts(model),
         "meta": {
             **meta,
@@ -138,6 +142,16 @@ def _execute(
         },
     }
     return Outcome(record, _arrays(keep, proba["test"], selected, data, split))
+
+
+def _selection(
+    model: Any, selected: Any, data: Dataset, test: Part, split: Split
+) -> dict[str, Any]:
+    relevant = {name: truth[split.test] for name, truth in data.relevant.items()}
+    found = metrics.selection(selected, relevant)
+    if hasattr(model, "composition"):
+        found["composition"] = as_json(model.composition(test.X))
+    return found
 
 
 def model_facts(model: Any) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-CURVE_POINTS = 200
+CURVE_POINTS = 50
 
 
 @dataclass(frozen=True)

@@ -79,7 +79,7 @@ class LSPIN(NetworkClassifier):
     def _penalty(self, mu):
         return self.lam * self.net_.gates.expected_open(mu)
 
-    def gates(self, X):
+    def masks(self, X):
         """The gates without noise, in [0, 1], per sample and feature."""
         X = self._check(X)
         with torch.no_grad():
@@ -87,7 +87,7 @@ class LSPIN(NetworkClassifier):
 
     def select(self, X):
         """Which gates are open, per sample and feature."""
-        return self.gates(X) > 0
+        return self.masks(X) > 0
 
 
 class LocallySparse(nn.Module):

@@ -372,22 +372,30 @@ class ProtoGate(Classifier):
         return gating_network(self.net_, X.astype(self.dtype, copy=False))
 
     def _selection_report(self, X):
-        """Global selection per threshold and, over the training samples, what became of it."""
+        """Global selection per threshold, and how many gates the training samples open."""
         largest = np.abs(self.net_.W1).max(axis=0)
         local = self._mu(X) > 0
         n_local = local.sum(axis=1)
-        both = (local & globally_selected(self.net_, self.zero_threshold)).sum(axis=1)
-        some = n_local > 0
-        share = float((both[some] / n_local[some]).mean()) if some.any() else math.nan
         return {
-            "collapsed": not some.any(),  # all distances are zero: the vote is arbitrary
+            "collapsed": not local.any(),  # all distances are zero: the vote is arbitrary
             "globally_selected": {f"{t:g}": int((largest > t).sum()) for t in THRESHOLDS},
             # The mean alone misleads: a few samples may open nearly all gates, the others hardly any.
             "train_selected": rounded(float(n_local.mean())),
             "train_selected_median": rounded(float(np.median(n_local))),
-            "train_both_selected": rounded(share),
-            "train_locally_recovered": rounded(1 - share),
         }
+
+    def composition(self, X):
+        """Of the locally selected features, the share that is globally selected, per threshold.
+
+        Mean over the samples that select anything; the rest of the share is locally recovered.
+        """
+        local = self.select(X)
+        local = local[local.any(axis=1)]
+        if not len(local):
+            return dict.fromkeys(map("{:g}".format, THRESHOLDS), math.nan)
+        weights = local / local.sum(axis=1, keepdims=True)
+        shares = {t: weights @ globally_selected(self.net_, t) for t in THRESHOLDS}
+        return {f"{t:g}": float(share.mean()) for t, share in shares.items()}
 
     # -- prediction
 
@@ -405,10 +413,10 @@ class ProtoGate(Classifier):
         # Equal rows may come out of the matrix product with different last digits: round them off.
         return np.argsort(-v.astype(np.float32), axis=1, kind="stable")[:, : self.k]
 
-    def _shares(self, v):
+    def _shares(self, v, sort=None):
         """Of the K nearest prototypes, the share of each class. Shape (n_samples, n_classes)."""
         one_hot = np.eye(len(self.classes_))[self.prototype_codes_]
-        if self.sort == "neural":
+        if (sort or self.sort) == "neural":
             P = neural_sort(v, self.k, self.tau)
             return P.mean(axis=1) @ one_hot
         shares = one_hot[self._nearest(v)].mean(axis=1)
@@ -419,6 +427,13 @@ class ProtoGate(Classifier):
         """The vote: equal shares go to the smaller class in `predict`."""
         X = self._check(X)
         return self._shares(self._scores(self._mu(X), X))
+
+    def also_predict(self, X):
+        """What the other sorting would predict from the same weights."""
+        X = self._check(X)
+        other = "hybrid" if self.sort == "neural" else "neural"
+        shares = self._shares(self._scores(self._mu(X), X), other)
+        return {f"sort={other}": self.classes_[shares.argmax(axis=1)]}
 
     def _measure(self, X, codes, settings):
         """The losses against the prototype base and the balanced accuracy, without noise."""

@@ -130,8 +130,8 @@ def test_llspin_linear_demo():
 def test_gates_do_not_depend_on_the_rest_of_the_batch():
     X, y = wide()
     model = LSPIN(steps=100, gate_hidden=20, random_state=0).fit(X, y)
-    np.testing.assert_allclose(model.gates(X)[7], model.gates(X[7:8])[0], atol=1e-6)
-    assert (model.select(X) == (model.gates(X) > 0)).all()
+    np.testing.assert_allclose(model.masks(X)[7], model.masks(X[7:8])[0], atol=1e-6)
+    assert (model.select(X) == (model.masks(X) > 0)).all()
 
 
 def test_a_heavier_penalty_closes_gates():
