@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 from typing import Any
 
 import numpy as np
@@ -49,7 +50,10 @@ def _auroc(y: NDArray[np.int64], proba: NDArray[Any], every_class_present: bool)
 def selection(
     selected: NDArray[np.bool_], relevant: dict[str, NDArray[np.bool_]]
 ) -> dict[str, Any]:
-    """Summary of the features selected for each test sample, shape (n_samples, n_features)."""
+    """Summary of the features selected for each test sample, shape (n_samples, n_features).
+
+    `core` is the features that at least half of the samples select: what two runs can agree on.
+    """
     counts = selected.sum(axis=1)
     union = int(selected.any(axis=0).sum())
     return {
@@ -61,8 +65,14 @@ def selection(
         "union": union,
         # Degree of local sparsity Q: every S_j lies in the union U, so sum |U \ S_j| is a difference.
         "local_sparsity": float((union - counts.mean()) / selected.shape[1]),
+        "core": packed(2 * selected.sum(axis=0) >= len(selected)),
         "f1": {name: selection_f1(selected, truth) for name, truth in relevant.items()} or None,
     }
+
+
+def packed(mask: NDArray[np.bool_]) -> str:
+    """A set of features as text, eight to a byte: `benchmark.computed.unpacked` reads it."""
+    return base64.b64encode(np.packbits(mask).tobytes()).decode("ascii")
 
 
 def selection_f1(selected: NDArray[np.bool_], truth: NDArray[np.bool_]) -> float:
