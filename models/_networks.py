@@ -69,14 +69,6 @@ class NetworkClassifier(Classifier):
         X, y = tensor(X), torch.from_numpy(codes)
         self.net_ = net = self._network(X.shape[1], n_classes)
         weights = class_weights(codes, n_classes, self.class_weight)
-        optimizer = torch.optim.SGD(
-            net.parameters(), self.lr, weight_decay=self.weight_decay, fused=True
-        )
-
-        def loss(rows):
-            rows = torch.from_numpy(rows)
-            logits, extra = net(X[rows])
-            return nn.functional.cross_entropy(logits, y[rows], weights) + self._penalty(extra)
 
         def check():
             net.eval()
@@ -98,7 +90,7 @@ class NetworkClassifier(Classifier):
         net.train()
         training = train(
             len(X),
-            autograd_step(optimizer, loss, clip=self.clip),
+            self._step(X, y, weights),
             steps=self.steps,
             rng=np.random.default_rng(self.random_state),
             batch_size=self.batch_size,
@@ -113,6 +105,20 @@ class NetworkClassifier(Classifier):
         self.n_parameters_ = sum(p.numel() for p in net.parameters())
         self.seconds_per_epoch_ = training.seconds_per_epoch
         self.fit_report_ = training.report()
+
+    def _step(self, X, y, weights):
+        """A function that does one training step on the batch of the given rows."""
+        net = self.net_
+        optimizer = torch.optim.SGD(
+            net.parameters(), self.lr, weight_decay=self.weight_decay, fused=True
+        )
+
+        def loss(rows):
+            rows = torch.from_numpy(rows)
+            logits, extra = net(X[rows])
+            return nn.functional.cross_entropy(logits, y[rows], weights) + self._penalty(extra)
+
+        return autograd_step(optimizer, loss, clip=self.clip)
 
     def matrix_products(self, batch, _n_features, _n_classes):
         """Shapes (m, k, n) of the products of one training step: what its speed is measured by."""

@@ -12,7 +12,7 @@ A feature is selected for a sample if its gate is open without noise.
 import torch
 from torch import nn
 
-from ._gates import LocalGates
+from ._gates import GatedStep, LocalGates
 from ._networks import NetworkClassifier, chain, tensor, truncated_normal
 
 PREDICTORS = ("tanh", "linear-layers", "linear")
@@ -79,6 +79,18 @@ class LSPIN(NetworkClassifier):
     def _penalty(self, mu):
         return self.lam * self.net_.gates.expected_open(mu)
 
+    def _step(self, X, y, weights):
+        return GatedStep(
+            self.net_.gates,
+            self.net_.predictor,
+            X,
+            lambda logits, rows: nn.functional.cross_entropy(logits, y[rows], weights),
+            lam_local=self.lam,
+            lr=self.lr,
+            weight_decay=self.weight_decay,
+            clip=self.clip,
+        )
+
     def masks(self, X):
         """The gates without noise, in [0, 1], per sample and feature."""
         X = self._check(X)
@@ -91,9 +103,12 @@ class LSPIN(NetworkClassifier):
 
 
 class LocallySparse(nn.Module):
-    """Gates and predictor; gives the output and mu, which the penalty needs."""
+    """Gates and predictor; gives the output and mu, which the penalty needs.
 
-    def __init__(self, widths, gate_hidden, sigma, shift, predictor):
+    std : deviation of all initial weights; 1 / sqrt(D), if it is not given.
+    """
+
+    def __init__(self, widths, gate_hidden, sigma, shift, predictor, *, std=None):
         super().__init__()
         if predictor not in PREDICTORS:
             raise ValueError(f"predictor must be one of {PREDICTORS}, however: {predictor!r}")
@@ -104,8 +119,8 @@ class LocallySparse(nn.Module):
             self.predictor = chain(widths, norm=True)
         else:
             self.predictor = chain([widths[0], widths[-1]])
-        # As in the official code, every weight is small: deviation 1/sqrt(D), cut at twice that.
-        std = widths[0] ** -0.5
+        # As in the official settings, every weight is small: about 1/sqrt(D), cut at twice that.
+        std = widths[0] ** -0.5 if std is None else std
         truncated_normal(self, std, 2 * std)
 
     def forward(self, x):

@@ -12,7 +12,7 @@ Gates and predictor are trained together, which is what ProtoGate avoids.
 import torch
 from torch import nn
 
-from ._gates import LocalGates
+from ._gates import GatedStep, LocalGates
 from ._networks import NetworkClassifier, chain, tensor, truncated_normal
 
 HEADS = ("mlp", "linear")
@@ -71,6 +71,19 @@ class ProtoGateHead(NetworkClassifier):
         gates = self.net_.gates
         soft_global = self.lam_global * gates.first.weight.abs().sum()
         return soft_global + self.lam_local * gates.expected_open(mu)
+
+    def _step(self, X, y, weights):
+        return GatedStep(
+            self.net_.gates,
+            self.net_.head,
+            X,
+            lambda logits, rows: nn.functional.cross_entropy(logits, y[rows], weights),
+            lam_local=self.lam_local,
+            lam_global=self.lam_global,
+            lr=self.lr,
+            weight_decay=self.weight_decay,
+            clip=self.clip,
+        )
 
     def masks(self, X):
         """The gates without noise, in [0, 1], per sample and feature."""
