@@ -8,7 +8,7 @@ BUDGET ?= 2m
 JOBS ?= $(shell getconf _NPROCESSORS_ONLN 2>/dev/null || echo 1)
 BIN := .venv/bin
 
-.PHONY: help install test test-all lint format bench wheel clean
+.PHONY: help install reports test test-all lint format bench wheel clean
 
 help: ## Show this help
 	@grep -E '^[a-z][a-z0-9%-]*:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 22
@@ -27,6 +27,9 @@ install: .venv/.installed ## Create .venv and install everything into it
 reproduce-%: .venv/.installed ## Do what a table is missing, then show it: make reproduce-table2
 	@# Exit code 3 means: shown, with gaps whose reasons are stated. That is an answer, not an error.
 	@$(BIN)/python -m benchmark reproduce $* --jobs $(JOBS) --budget $(BUDGET) || test $$? -eq 3
+
+reports: .venv/.installed ## Rebuild everything in reports/ from the records; trains nothing
+	@$(BIN)/python -m benchmark report --all
 
 test: .venv/.installed lint ## Lint, type-check and run the fast tests
 	@$(BIN)/python -m pytest -m "not slow" -n $(JOBS) --dist worksteal

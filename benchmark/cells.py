@@ -31,6 +31,8 @@ class Gap:
         """The command for these models and datasets; empty if no command helps."""
         if self.verb in ("", "data status"):
             return self.verb and "python -m benchmark data status"
+        if not any(datasets := list(datasets)):
+            return f"python -m benchmark {self.verb}"  # a value over all datasets needs them all
         names = f"--models {','.join(methods)} --datasets {','.join(datasets)}"
         return f"python -m benchmark {self.verb} {names}"
 
@@ -66,6 +68,12 @@ class Result:
     failures: dict[str, int] = field(default_factory=dict)
     message: str = ""
     """The first failed run's message."""
+    within: tuple[float, ...] = ()
+    """A spread within each run, where that is what the table prints as the deviation."""
+    model: str = ""
+    """The model behind the row, which a remedy has to name."""
+    about: str = ""
+    """The machine that a time was taken on."""
 
     @property
     def n(self) -> int:
@@ -81,7 +89,13 @@ class Result:
 
     @property
     def std(self) -> float | None:
+        """Between runs."""
         return stats.mean_std(self.values)[1] if self.values else None
+
+    @property
+    def shown_std(self) -> float | None:
+        """The deviation that the table prints."""
+        return stats.mean_std(self.within)[0] if self.within else self.std
 
 
 @dataclass(frozen=True)
@@ -127,8 +141,7 @@ class Table:
             result
             for row in self.rows
             for edition in self.editions
-            for metric in self.recipe.metrics
-            for dataset in self.recipe.datasets
+            for dataset, metric in self.recipe.columns
             if (result := self.results.get((row.method, dataset, metric.name, edition)))
         ]
 

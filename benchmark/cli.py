@@ -123,7 +123,8 @@ def parser() -> argparse.ArgumentParser:
         "--settings",
         choices=["auto", "default", "tuned", "published"],
         default="auto",
-        help="auto (default): tuned where `tune` has chosen, else the registry's defaults; "
+        help="auto (default): what `tune` has chosen for the model, with the switches that are "
+        "named, else the registry's defaults; tuned: what it has chosen for just these switches; "
         "published: what reproduces the printed cell, where that is known",
     )
 
@@ -146,8 +147,24 @@ def parser() -> argparse.ArgumentParser:
     sub.add_argument("number", help="2, or the name of a recipe (`list tables`)")
     sub.add_argument("--format", choices=["md", "csv", "tex", "json"], default="md")
 
+    sub = verb("figure", figure, "draw a figure of the paper from the records that exist", _results)
+    sub.epilog = _figures()
+    sub.add_argument("names", nargs="+", metavar="FIGURE", help="3, a name listed below, or all")
+    sub.add_argument(
+        "--to",
+        type=Path,
+        default=Path("reports/figures"),
+        help="folder for FIGURE.png and FIGURE.svg (default: reports/figures)",
+    )
+
     sub = verb("audit", audit, "check the paper's numbers against each other")
     sub.add_argument("--format", choices=["md", "csv", "json"], default="md")
+
+    sub = verb("claims", claims, "the paper's sentences as checks, on its cells and ours", _results)
+    sub.add_argument(
+        "--only", action="append", metavar="ID", help="only this claim, e.g. top-three (repeatable)"
+    )
+    sub.add_argument("--format", choices=["text", "md", "csv", "json"], default="text")
 
     sub = verb("compare", compare, "every published cell beside ours, with a verdict", _results)
     sub.add_argument(
@@ -158,12 +175,29 @@ def parser() -> argparse.ArgumentParser:
         "--all", action="store_true", help="in Markdown, also cells with nothing to compare"
     )
 
+    sub = verb("report", report, "one page that shows everything: reports/index.html", _results)
+    sub.add_argument(
+        "--to", type=Path, default=Path("reports"), help="folder to write to (default: reports)"
+    )
+    sub.add_argument(
+        "--all", action="store_true", help="everything that reports/ holds: tables, ledger, figures"
+    )
+
     sub = verb(
         "verify", verify, "do recorded runs again and compare", _results, _data_dir, _workers
     )
     sub.add_argument(
         "records", nargs="+", metavar="RECORD", help="files, keys or folders of records"
     )
+
+    sub = verb("specimen", specimen, "fit runs again for Figures 6, 7 and 9", _results, _data_dir)
+    sub.add_argument(
+        "--models", type=_names, default=["protogate"], help="selectors (default: protogate)"
+    )
+    sub.add_argument("--datasets", type=_names, default=["colon"], help="default: colon")
+    sub.add_argument("--repeat", type=_jobs, default=0, help="of the split (default 0)")
+    sub.add_argument("--fold", type=int, choices=range(FOLDS), default=0, help="default: 0")
+    sub.add_argument("--force", action="store_true", help="also what is up to date")
 
     sub = verb("speed", speed, "time training steps beside their matrix products", _data_dir)
     sub.add_argument(
@@ -172,8 +206,21 @@ def parser() -> argparse.ArgumentParser:
     sub.add_argument("--datasets", type=_names, default=["colon"], help="default: colon")
     sub.add_argument("--format", choices=["text", "json"], default="text")
 
+    sub = verb("time", time_, "take the times of Tables 12, 13, 14 and 20", _results, _data_dir)
+    sub.add_argument("--models", type=_names, help="networks (default: those of the tables)")
+    sub.add_argument("--datasets", type=_names, help="default: those of the tables")
+    sub.add_argument("--force", action="store_true", help="also what has been timed already")
+
+    sub = verb(
+        "fidelity", fidelity, "L2X, INVASE, REAL-X, TabNet on their own papers' tasks", _results
+    )
+    sub.add_argument("--only", type=_names, metavar="NAMES", help="only these experiments")
+    sub.add_argument("--force", action="store_true", help="also what has been done already")
+    sub.add_argument("--show", action="store_true", help="train nothing, show what is known")
+    sub.add_argument("--format", choices=["md", "json"], default="md")
+
     sub = verb("reproduce", reproduce, "run what a table is missing, then show it", _how, _data_dir)
-    sub.add_argument("table", help="table2, or another recipe (`list tables`)")
+    sub.add_argument("table", help="table2, or another recipe (`list tables`), or figure3")
     sub.add_argument(
         "--budget",
         type=_budget,
@@ -460,7 +507,7 @@ def status(arguments: argparse.Namespace) -> int:
     if not arguments.results.is_dir():
         raise UserError(f"There is no results folder {arguments.results}; --results names another.")
     if arguments.table:
-        rows, complete = inventory.needs(_table_name(arguments.table), arguments.results)
+        rows, complete = inventory.needed(_table_name(arguments.table), arguments.results)
     else:
         rows, complete = inventory.counts(arguments.results)
     print(json.dumps(rows, indent=1) if arguments.format == "json" else inventory.to_text(rows))
@@ -476,6 +523,30 @@ def table(arguments: argparse.Namespace) -> int:
     return OK if built.complete else GAPS
 
 
+def figure(arguments: argparse.Namespace) -> int:
+    """Draw figures of the paper, and some that it lacks, from the records that exist; trains
+    nothing. The paper's own numbers stand beside ours, and a grey note names what is missing. Exit
+    code 3 if a figure cannot be drawn at all for want of records."""
+    from benchmark import figures
+    from benchmark.progress import Progress
+
+    every = arguments.names == ["all"]
+    names = list(figures.FIGURES) if every else [_figure_name(text) for text in arguments.names]
+    lacking = []
+    with Progress(len(names) if len(names) > 1 else 0, "figures") as progress:
+        for name in names:
+            try:
+                files = figures.write(name, arguments.results, arguments.to)
+            except UserError as error:
+                lacking.append(f"{name}: {error}")
+            else:
+                print(f"{name}: {', '.join(map(str, files))}")
+            progress.step(name)
+    for message in lacking:
+        say(message)
+    return GAPS if lacking else OK
+
+
 def audit(arguments: argparse.Namespace) -> int:
     """Recompute from the printed cells what the paper derives from them and says about them, and
     list what holds and what does not. The findings are the output: the exit code is 0."""
@@ -483,6 +554,21 @@ def audit(arguments: argparse.Namespace) -> int:
     from benchmark.audit import findings
 
     print(findings.FORMATS[arguments.format](check()))
+    return OK
+
+
+def claims(arguments: argparse.Namespace) -> int:
+    """Check the paper's sentences, in our words, on its printed cells and on our runs; trains
+    nothing. Only cells with all runs count. `holds` and `does not hold` are final: no missing run
+    can change them. `holds so far` and `does not hold so far` are about the cells at hand while
+    others are missing. `not enough runs`: nothing can be compared yet. The percentage is the share
+    of 1000 redraws of our runs in which the claim holds. The claims are the output: the exit code
+    is 0."""
+    from benchmark import claims as sentences
+    from benchmark import claims_render
+
+    judged = sentences.build(arguments.results, arguments.only)
+    print(claims_render.render(judged, arguments.format))
     return OK
 
 
@@ -498,6 +584,22 @@ def compare(arguments: argparse.Namespace) -> int:
         cell = line.printed
         say(f"differs: table {cell.table}, {cell.method} {cell.dataset} {cell.metric}")
     return FAILED if changed else OK
+
+
+def report(arguments: argparse.Namespace) -> int:
+    """Write one page, index.html, that shows every table with the paper's values beside ours, the
+    runs behind each cell, figures, claims, audit and environment. It needs no network and no other
+    file. Made from records alone; trains nothing."""
+    from benchmark import report as reports
+    from benchmark.progress import Progress
+
+    if not arguments.results.is_dir():
+        raise UserError(f"There is no results folder {arguments.results}; --results names another.")
+    with Progress(reports.steps(arguments.all), "report", after=2.0) as progress:
+        write = reports.write_reports if arguments.all else reports.write_page
+        *_, page = write(arguments.results, arguments.to, progress.step)
+    print(page)
+    return OK
 
 
 def verify(arguments: argparse.Namespace) -> int:
@@ -527,9 +629,13 @@ def reproduce(arguments: argparse.Namespace) -> int:
     from dataclasses import replace
 
     from benchmark import render, tables
+    from benchmark.figures import FIGURES
+    from benchmark.report import write_table
     from benchmark.reproduce import fill
-    from benchmark.store import write_atomic
 
+    if arguments.table in FIGURES or arguments.table.startswith("figure"):
+        arguments.names, arguments.to = [arguments.table], arguments.reports / "figures"
+        return figure(arguments)
     name = _table_name(arguments.table)
     means = _means(arguments)
     if arguments.budget is not None:
@@ -543,8 +649,7 @@ def reproduce(arguments: argparse.Namespace) -> int:
     except KeyboardInterrupt:
         say("\nStopped; finished runs are kept. The table as it is now:")
     built = tables.build(name, arguments.results)
-    for kind, text in ((k, f(built)) for k, f in render.FORMATS.items()):
-        write_atomic(arguments.reports / f"{name}.{kind}", (text + "\n").encode())
+    write_table(built, arguments.reports)
     print(render.FORMATS[arguments.format](built))
     say(f"Written to {arguments.reports}/{name}.md, .csv, .tex and .json.")
     _tell_failures(failures)
@@ -552,6 +657,33 @@ def reproduce(arguments: argparse.Namespace) -> int:
         name, arguments.results, methods=arguments.models, datasets=arguments.datasets
     )
     return FAILED if failures else OK if asked.complete else GAPS
+
+
+def specimen(arguments: argparse.Namespace) -> int:
+    """Fit single runs again and keep what figures show of the models: masks, prototypes, a map.
+    They have the tuned settings, or the registry's where nothing was tuned. A minute or two each."""
+    from benchmark import plan
+    from benchmark import specimen as bench
+    from benchmark.spec import MissingData
+
+    _check_folder(arguments.results)
+    absent = False
+    for cell in plan.cells(arguments.models, _data_refs(arguments.datasets)):
+        split = arguments.repeat, arguments.fold
+        path = bench.path_of(arguments.results, cell, *split)
+        if not arguments.force and bench.up_to_date(arguments.results, cell, *split):
+            print(f"{path}: up to date")
+            continue
+        say(f"fitting {cell.model} on {cell.data.label}")
+        try:
+            made = bench.make(*bench.spec_of(arguments.results, cell, *split))
+        except MissingData as error:
+            say(f"left out: {error}")
+            absent = True
+            continue
+        bench.write(path, made)
+        print(f"{path}: {bench.beside_record(arguments.results, made)}")
+    return GAPS if absent else OK
 
 
 def speed(arguments: argparse.Namespace) -> int:
@@ -566,6 +698,45 @@ def speed(arguments: argparse.Namespace) -> int:
             rows.append(stopwatch.measure(model, dataset))
     print(stopwatch.FORMATS[arguments.format](rows))
     return OK
+
+
+def fidelity(arguments: argparse.Namespace) -> int:
+    """Train each selecting network on the tasks that it was introduced with, where the relevant
+    features are known, and print what it finds beside the range that its paper reports. Finished
+    experiments are kept in results/fidelity. Exit code 1 if one is outside its range."""
+    from benchmark import fidelity as experiment
+    from benchmark.progress import Progress
+
+    wanted = experiment.chosen(arguments.only)
+    found = {
+        e.name: None if arguments.force else experiment.read(arguments.results, e) for e in wanted
+    }
+    lacking = [] if arguments.show else [e for e in wanted if found[e.name] is None]
+    with Progress(len(lacking), "fidelity") as progress:
+        for made in map(experiment.run, lacking):
+            found[made.name] = made
+            experiment.write(arguments.results, made)
+            progress.step(made.name)
+    print(experiment.FORMATS[arguments.format](found))
+    done = [finding for finding in found.values() if finding]
+    return FAILED if not all(f.accepted for f in done) else OK if len(done) == len(found) else GAPS
+
+
+def time_(arguments: argparse.Namespace) -> int:
+    """Train networks for some epochs and predict, one after the other on one thread, and keep the
+    times in results/timings. Stop everything else on the machine first: each file says how busy it
+    was."""
+    from benchmark.needs import timed_everywhere
+    from benchmark.plan import cells
+    from benchmark.reproduce import take_times
+
+    if arguments.models:
+        wanted = cells(arguments.models, _data_refs(arguments.datasets))
+    else:
+        names = [data.name for data in _data_refs(arguments.datasets)]
+        wanted = [cell for cell in timed_everywhere() if cell.data.name in names]
+    absent = take_times(wanted, arguments.results, None, arguments.force)
+    return GAPS if absent else OK
 
 
 # ---------------------------------------------------------------------------- shared by verbs
@@ -655,6 +826,8 @@ def _setting(cell: Cell, arguments: argparse.Namespace) -> dict[str, Any] | None
     if arguments.settings == "default":
         return dict(cell.overrides)
     params = prescribed(arguments.results, cell)
+    if params is None and arguments.settings == "auto" and cell.overrides:
+        params = prescribed(arguments.results, cell, "base")
     return dict(cell.overrides) if params is None and arguments.settings == "auto" else params
 
 
@@ -679,6 +852,21 @@ def _table_name(text: str) -> str:
     name = f"table{text}" if text.isdigit() else text
     registry.check_name("table", name, registry.tables())
     return name
+
+
+def _figure_name(text: str) -> str:
+    from benchmark.figures import FIGURES
+
+    name = f"figure{text}" if text.isdigit() else text
+    registry.check_name("figure", name, FIGURES)
+    return name
+
+
+def _figures() -> str:
+    from benchmark.figures import FIGURES
+
+    width = max(map(len, FIGURES)) + 2
+    return "figures\n" + "\n".join(f"  {n:<{width}}{t}" for n, t in FIGURES.items())
 
 
 def _tell_failures(failures: list[dict[str, Any]]) -> None:

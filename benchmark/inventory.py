@@ -6,10 +6,10 @@ from collections import Counter, defaultdict
 from pathlib import Path
 from typing import Any
 
-from benchmark.plan import Cell, Protocol
+from benchmark import timing
+from benchmark.needs import Need, needs, specs_by_edition, timed
+from benchmark.plan import Protocol
 from benchmark.progress import say
-from benchmark.registry import data_ref, models, tables
-from benchmark.settings import EDITIONS, prescribed, published
 from benchmark.store import Problem, Store
 from benchmark.summary import grid
 
@@ -47,31 +47,29 @@ def counts(results: Path) -> tuple[list[Row], bool]:
     return rows, complete
 
 
-def needs(table: str, results: Path) -> tuple[list[Row], bool]:
+def needed(table: str, results: Path) -> tuple[list[Row], bool]:
     """What a table needs, per model, dataset and edition, and how much of it is there."""
-    recipe, store, rows = tables()[table], Store(results), []
-    for method in recipe["methods"]:
-        for name in recipe["datasets"]:
-            if method not in models():
-                rows.append(_row(method, name, "", "model not in the registry"))
+    store, rows = Store(results), []
+    for need in needs(table):
+        for edition, specs in specs_by_edition(need, results, Protocol()).items():
+            if specs is None:
+                if edition == "prescribed":
+                    rows.append(_row(need, edition, "not tuned"))
                 continue
-            cell = Cell(models()[method], data_ref(name))
-            for edition in EDITIONS:
-                params = prescribed(results, cell) if edition == "prescribed" else published(cell)
-                if params is None:
-                    if edition == "prescribed":
-                        rows.append(_row(method, name, edition, "not tuned"))
-                    continue
-                specs = cell.specs(params, Protocol())
-                records, _ = store.find([spec.key for spec in specs])
-                ok = sum(record["status"] == "ok" for record in records.values())
-                state = "complete" if ok == len(specs) else f"{ok} of {len(specs)} runs"
-                rows.append(_row(method, name, edition, state))
+            records, _ = store.find([spec.key for spec in specs])
+            ok = sum(record["status"] == "ok" for record in records.values())
+            state = "complete" if ok == len(specs) else f"{ok} of {len(specs)} runs"
+            rows.append(_row(need, edition, state))
+    for cell in timed(table):
+        state = "complete" if timing.read(results, cell) else "not timed"
+        rows.append(_row(Need(cell), "", state))
     return rows, all(row["state"] == "complete" for row in rows)
 
 
-def _row(model: str, dataset: str, edition: str, state: str) -> Row:
-    return {"model": model, "dataset": dataset, "edition": edition, "state": state}
+def _row(need: Need, edition: str, state: str) -> Row:
+    extra = [f"{name}={value}" for name, value in (need.params or {}).items()]
+    model = ":".join([need.cell.model, *extra])
+    return {"model": model, "dataset": need.cell.data.label, "edition": edition, "state": state}
 
 
 def to_text(rows: list[Row]) -> str:

@@ -12,7 +12,8 @@ from dataclasses import asdict
 
 from benchmark import paper
 from benchmark.audit.findings import label, printed, shown, table_name
-from benchmark.ledger import DRAWS, WORDS, Line, Ours, totals
+from benchmark.computed import DRAWS
+from benchmark.ledger import WORDS, Line, Ours, totals
 from benchmark.settings import EDITIONS
 from benchmark.statistics import ALPHA, RUNS
 from benchmark.summary import grid

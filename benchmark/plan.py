@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -42,7 +43,7 @@ class Cell:
     @property
     def model(self) -> str:
         """`svm`, or `svm:kernel=poly`: what the command line takes."""
-        fixed = (f"{k}={v}" for k, v in sorted(self.overrides.items()))
+        fixed = (f"{k}={_spelled(v)}" for k, v in sorted(self.overrides.items()))
         return ":".join([self.entry.name, *fixed])
 
     @property
@@ -66,6 +67,11 @@ class Cell:
             make_spec(self.entry, self.data, settings, repeat, fold, folds=protocol.folds)
             for repeat, fold in protocol.splits()
         ]
+
+
+def _spelled(value: Any) -> str:
+    """As parse_name reads it back: null and true, not None and True."""
+    return value if isinstance(value, str) else json.dumps(value)
 
 
 def cells(model_names: Sequence[str], data: Sequence[DataRef]) -> list[Cell]:

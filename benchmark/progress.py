@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import time
 from types import TracebackType
 from typing import Any, Self
 
@@ -15,14 +16,20 @@ def say(message: str) -> None:
 class Progress:
     """A bar with the time left, the running mean of the test score and the failures so far."""
 
-    def __init__(self, total: int, title: str) -> None:
+    def __init__(self, total: int, title: str, after: float = 0.0) -> None:
+        """`after` so many seconds a bar of steps appears: work that is soon done shows none."""
         self.total, self.title = total, title
+        self.steps, self._due = 0, time.monotonic() + after
         self.scores: list[float] = []
         self.failures = 0
         self._bar: Any = None
 
     def __enter__(self) -> Self:
-        if self.total and sys.stderr.isatty():
+        self._start()
+        return self
+
+    def _start(self) -> None:
+        if self.total and time.monotonic() >= self._due and sys.stderr.isatty():
             from rich.console import Console
             from rich.progress import (
                 BarColumn,
@@ -45,7 +52,6 @@ class Progress:
             )
             self._bar.start()
             self._task = self._bar.add_task(self.title, total=self.total, note="")
-        return self
 
     def advance(self, record: dict[str, Any]) -> None:
         """Count one finished run."""
@@ -61,6 +67,14 @@ class Progress:
                 self._print("more runs fail; `python -m benchmark status` lists them all")
         if self._bar:
             self._bar.update(self._task, advance=1, note=self._note(record))
+
+    def step(self, note: str) -> None:
+        """Count one finished piece of work that is not a run."""
+        self.steps += 1
+        if not self._bar:
+            self._start()
+        if self._bar:
+            self._bar.update(self._task, completed=self.steps, note=note)
 
     def _note(self, record: dict[str, Any]) -> str:
         mean = f"mean {100 * sum(self.scores) / len(self.scores):.1f}" if self.scores else ""

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from benchmark import paper, registry
 from benchmark.paper import Printed
-from benchmark.spec import UserError
+from benchmark.plan import Cell
+from benchmark.spec import UserError, parse_name
 
 Record = dict[str, Any]
 
@@ -23,17 +24,60 @@ class Metric:
     """Path into the record: `scores.test.balanced_accuracy`."""
     heading: str
     scale: float = 1.0
+    offset: float = 0.0
     decimals: int = 2
+    deviation: str = ""
+    """Path of a spread within each run, whose mean is printed as the deviation; else between runs."""
+    computed: str = ""
+    """The rule that makes it from other cells; then it has no path."""
+    overall: bool = False
+    """One value over all datasets."""
+    lower: bool = False
+    """Whether less is better."""
 
     def of(self, record: Record) -> float | None:
         """The record's value; None where it is undefined."""
-        found: Any = record
-        for step in self.value.split("."):
-            found = found.get(step) if isinstance(found, dict) else None
-        return None if found is None else self.scale * float(found)
+        found = follow(record, self.value)
+        return None if found is None else self.offset + self.scale * float(found)
+
+    @property
+    def timed(self) -> bool:
+        return self.value.startswith("timing.")
 
     def applies_to(self, entry: registry.ModelEntry) -> bool:
         return entry.selects != "none" or not self.value.startswith("selection.")
+
+
+def follow(record: Any, path: str) -> Any:
+    """What a record holds at `a.b.c`; the last name may have dots itself, such as 0.001."""
+    while path and isinstance(record, dict):
+        if path in record:
+            return record[path]
+        step, _, path = path.partition(".")
+        record = record.get(step)
+    return None if path else record
+
+
+@dataclass(frozen=True)
+class Source:
+    """Where the numbers of a row come from."""
+
+    model: str
+    label: str = ""
+    value: str = ""
+    """Path to read instead of the metric's."""
+    scale: float = 1.0
+    offset: float = 0.0
+    settings: str = "own"
+    """`own`: chosen for this model with its switches; `base`: chosen for the model without them."""
+    average: tuple[str, ...] = ()
+    """Other rows that this one is the mean of."""
+
+    def metric(self, metric: Metric) -> Metric:
+        """The metric as this row reads it."""
+        if not self.value:
+            return metric
+        return replace(metric, value=self.value, scale=self.scale, offset=self.offset)
 
 
 @dataclass(frozen=True)
@@ -57,6 +101,27 @@ class Recipe:
     metrics: tuple[Metric, ...]
     paper: int | None = None
     rank: Rule | None = None
+    rows: Mapping[str, Source] = field(default_factory=dict)
+    """Rows that are not simply the model of that name."""
+
+    @property
+    def columns(self) -> list[tuple[str, Metric]]:
+        """Datasets from left to right with their metrics side by side, then values over all."""
+        each = [m for m in self.metrics if not m.overall]
+        over = [("", metric) for metric in self.metrics if metric.overall]
+        return [(dataset, metric) for dataset in self.datasets for metric in each] + over
+
+    def source(self, method: str) -> Source:
+        return self.rows.get(method) or Source(method)
+
+    def cell(self, method: str, dataset: str) -> Cell | None:
+        """The model and data behind a row; None for averages and models that do not exist."""
+        source = self.source(method)
+        if source.average or source.model.partition(":")[0] not in registry.models():
+            return None
+        # Checked by the tests and not here: a check would import the model's library.
+        name, overrides = parse_name(source.model)
+        return Cell(registry.models()[name], registry.data_ref(dataset), overrides)
 
     def printed(self, method: str, dataset: str, metric: str) -> Printed | None:
         """The paper's cell; `dataset` is empty for values over all datasets."""
@@ -65,7 +130,7 @@ class Recipe:
     def only(self, methods: Sequence[str] | None, datasets: Sequence[str] | None) -> Recipe:
         """The same table with these rows and columns; models of one's own may be among the rows."""
         for name in methods or ():
-            if name not in self.methods:
+            if name not in self.methods and name not in self.rows:
                 registry.model_ref(name)
         for name in datasets or ():
             registry.check_name(f"dataset of {self.name}", name, self.datasets)
@@ -89,10 +154,14 @@ def parse_recipe(name: str, entry: Mapping[str, Any]) -> Recipe:
     metrics = [
         Metric(
             name=metric,
-            value=fields["value"],
+            value=fields.get("value", ""),
             heading=fields.get("heading", metric),
             scale=fields.get("scale", 1.0),
             decimals=paper.decimals(number, metric) if number else 2,
+            deviation=fields.get("deviation", ""),
+            computed=fields.get("computed", ""),
+            overall=fields.get("overall", False),
+            lower=fields.get("lower", False),
         )
         for metric, fields in entry["metrics"].items()
     ]
@@ -111,4 +180,10 @@ def parse_recipe(name: str, entry: Mapping[str, Any]) -> Recipe:
         metrics=tuple(metrics),
         paper=number,
         rank=Rule(**entry["rank"]) if "rank" in entry else None,
+        rows={
+            method: Source(
+                **{"model": method, **fields, "average": tuple(fields.get("average", ()))}
+            )
+            for method, fields in entry.get("rows", {}).items()
+        },
     )

@@ -14,10 +14,12 @@ from collections.abc import Callable
 from dataclasses import asdict
 from typing import Any
 
+from benchmark import statistics as stats
 from benchmark.cells import Gap, Pair, Result, Row, Summary, Table
 from benchmark.recipes import Metric
 from benchmark.statistics import RUNS, WORDS, ranks
 from benchmark.summary import grid
+from benchmark.timing import REPEATS
 
 MARKS = {"exact": "=", "within noise": "≈", "differs": "≠"}
 HEADER = "table,method,dataset,metric,mean,std,n,edition,paper_mean,paper_std,verdict"
@@ -48,16 +50,14 @@ def _pair(pair: Pair | None, decimals: int = 2) -> str:
 
 
 def _value(result: Result, decimals: int) -> str:
-    return "" if result.mean is None else _pair((result.mean, result.std), decimals)
+    return "" if result.mean is None else _pair((result.mean, result.shown_std), decimals)
 
 
 def _heading(table: Table, dataset: str, metric: Metric) -> str:
-    return dataset if len(table.recipe.metrics) == 1 else f"{dataset} {metric.heading}"
-
-
-def _columns(table: Table) -> list[tuple[str, Metric]]:
-    """Datasets from left to right, and the metrics of each side by side."""
-    return list(itertools.product(table.recipe.datasets, table.recipe.metrics))
+    if metric.overall:
+        return metric.heading
+    several = sum(not m.overall for m in table.recipe.metrics) > 1
+    return f"{dataset} {metric.heading}" if several else dataset
 
 
 # Markdown ----------------------------------------------------------------------------------------
@@ -86,7 +86,7 @@ class _Notes:
 
 def _remedy(gap: Gap | None, results: list[Result]) -> str:
     """One command for all cells of a remark."""
-    methods = dict.fromkeys(result.method for result in results)
+    methods = dict.fromkeys(result.model or result.method for result in results)
     datasets = dict.fromkeys(result.dataset for result in results)
     command = gap.remedy(methods, datasets) if gap else ""
     return f". Run `{command}`." if command else "."
@@ -97,7 +97,7 @@ def to_markdown(table: Table) -> str:
 
     A method that has nothing yet for one single reason shows the paper's line only.
     """
-    columns, notes = _columns(table), _Notes()
+    columns, notes = table.recipe.columns, _Notes()
     ranked = bool(table.ranked[0])
     head = ["Method", "Source", *(_heading(table, d, m) for d, m in columns)]
     lines = [head + ["Rank", "ADTM"] * ranked]
@@ -121,7 +121,7 @@ def _method_lines(
             "" if p is None else DASH if p.mean is None else _pair((p.mean, p.std), m.decimals)
             for p, (_, m) in zip(printed, columns, strict=True)
         ]
-        lines.append(["paper", *cells, *_paper_summary(table, row) * ranked])
+        lines.append(["paper", *cells, *(_paper_summary(table, row) if ranked else [])])
     mine = [result for result in table.shown if result.method == row.method]
     label = row.label
     if any(printed) and len({(r.gap, r.n) for r in mine}) == 1 and mine[0].gap and not mine[0].n:
@@ -134,7 +134,8 @@ def _method_lines(
                     _cell(result, metric.decimals, notes) if result else ""
                     for result, (_, metric) in zip(results, columns, strict=True)
                 ]
-                lines.append([edition, *cells, *_our_summary(table, row, edition) * ranked])
+                summary = _our_summary(table, row, edition) if ranked else []
+                lines.append([edition, *cells, *summary])
     # The method is named once, on its first line.
     return [[label if i == 0 else "", *line] for i, line in enumerate(lines)]
 
@@ -159,7 +160,7 @@ def _paper_summary(table: Table, row: Row) -> list[str]:
 
 
 def _legend(table: Table) -> str:
-    lines = [f"Mean ± sample deviation over {RUNS} runs."]
+    lines = [_what_is_shown(table)]
     if table.recipe.paper is not None:
         lines[0] += (
             " Against the paper: `=` equal as printed, `≈` within noise (Welch p ≥ 0.05; with 25 "
@@ -180,6 +181,20 @@ def _legend(table: Table) -> str:
         )
         lines += _about_paper_ranks(table)
     return "  \n".join(lines)
+
+
+def _what_is_shown(table: Table) -> str:
+    metrics = table.recipe.metrics
+    if any(metric.timed for metric in metrics):
+        machines = "; ".join(dict.fromkeys(r.about for r in table.shown if r.about)) or "none yet"
+        return (
+            f"Mean ± sample deviation over {REPEATS} repeats on the first split. Timed on: {machines}."
+        )
+    if all(metric.computed for metric in metrics):
+        return "Computed from the runs of other tables."
+    if any(metric.deviation for metric in metrics):
+        return f"Mean over {RUNS} runs ± the deviation between samples of a run, mean over runs."
+    return f"Mean ± sample deviation over {RUNS} runs."
 
 
 def _about_paper_ranks(table: Table) -> list[str]:
@@ -224,7 +239,7 @@ def to_csv(table: Table) -> str:
         printed = (
             (r.printed.mean, r.printed.std) if r.printed and r.printed.mean is not None else None
         )
-        ours = None if r.mean is None else (r.mean, r.std)
+        ours = None if r.mean is None else (r.mean, r.shown_std)
         line(r.method, r.dataset, r.metric, ours, r.n, r.edition, printed, r.verdict.word)
     for s in table.summaries.values():
         line(s.method, "", s.name, s.ours, s.n, s.edition, s.printed, s.verdict.word)
@@ -252,7 +267,7 @@ def to_latex(table: Table) -> str:
 
 
 def _latex(table: Table, edition: str) -> str:
-    columns = _columns(table)
+    columns = table.recipe.columns
     ranked = bool(table.ranked[0])
     places = {column: _places(table, edition, *column) for column in columns}
     # Smaller ranks are better.
@@ -300,7 +315,7 @@ def _latex_cell(
     if result is None or not result.complete or result.mean is None:
         return "$-$"
     star = "$^{*}$" if result.edition != edition else ""
-    return _latex_pair((result.mean, result.std), metric.decimals, place) + star
+    return _latex_pair((result.mean, result.shown_std), metric.decimals, place) + star
 
 
 def _latex_pair(pair: Pair | None, decimals: int, place: int | None) -> str:
@@ -318,7 +333,8 @@ def _places(table: Table, edition: str, dataset: str, metric: Metric) -> dict[st
     for row in table.rows:
         result = table.in_edition(row.method, dataset, metric.name, edition)
         if result and result.complete and result.mean is not None:
-            means[row.method] = round(result.mean, metric.decimals)
+            mean = round(result.mean, metric.decimals)
+            means[row.method] = -mean if metric.lower else mean
     return _top(means)
 
 
@@ -374,6 +390,7 @@ def _json_cell(result: Result) -> dict[str, Any]:
         "edition": result.edition,
         "mean": result.mean,
         "std": result.std,
+        "std_within_runs": stats.mean_std(result.within)[0] if result.within else None,
         "n": result.n,
         "planned": result.planned,
         "paper": {"mean": printed.mean, "std": printed.std} if printed else None,
@@ -386,7 +403,7 @@ def _json_cell(result: Result) -> dict[str, Any]:
         "failures": result.failures,
         "failure_message": result.message or None,
         "reason": gap.reason if gap else None,
-        "remedy": (gap.remedy([result.method], [result.dataset]) or None) if gap else None,
+        "remedy": (gap.remedy([result.model or result.method], [result.dataset]) or None) if gap else None,
         "note": result.note or None,
     }  # fmt: skip
 

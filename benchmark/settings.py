@@ -7,7 +7,7 @@ that tuning wrote. `published`: what reproduces the printed cell, from the regis
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -84,8 +84,19 @@ def read_choice(results: Path, cell: Cell) -> Choice | None:
         ) from error
 
 
-def prescribed(results: Path, cell: Cell) -> dict[str, Any] | None:
-    """The tuned settings; None if the cell has a search and was not tuned yet."""
+def base_of(cell: Cell) -> Cell:
+    """The same model and data without the switches."""
+    return replace(cell, overrides={})
+
+
+def prescribed(results: Path, cell: Cell, source: str = "own") -> dict[str, Any] | None:
+    """The tuned settings; None if the cell has a search and was not tuned yet.
+
+    With `base`, a variant takes what was chosen for the model without its switches.
+    """
+    if source == "base" and cell.overrides:
+        chosen = prescribed(results, base_of(cell))
+        return None if chosen is None else {**chosen, **cell.overrides}
     if not (cell.search.grid or cell.search.ranges):
         return dict(cell.overrides)
     choice = read_choice(results, cell)

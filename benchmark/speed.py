@@ -52,21 +52,23 @@ def measure(model: str, dataset: str) -> Speed:
     ref = data_ref(dataset)
     Model = load_class(entry)
     params = {**entry.params_for(ref), **overrides}
-    if "steps" not in params or not hasattr(Model, "matrix_products"):
+    # A model that counts its training in epochs takes all samples at once: a step is an epoch.
+    length = next((name for name in ("steps", "epochs") if name in params), None)
+    if length is None or not hasattr(Model, "matrix_products"):
         raise UserError(f"{model!r} is not a network that trains in steps; speed measures those.")
     data = load(ref)
     split = make_split(data.y, 0, 0)
     train, _, test = scaled(data.X, data.y, split, data.scale)
 
     def fit(steps: int) -> Any:
-        return Model(**{**params, "steps": steps}, random_state=42).fit(train.X, train.y)
+        return Model(**{**params, length: steps}, random_state=42).fit(train.X, train.y)
 
     with runtime.isolated(42):
         trained = fit(STEPS)  # also compiles what is compiled
         before = runtime.reset_peak_memory()
         fit(2)
         memory = runtime.peak_memory() - before
-        batch = min(trained.batch_size, len(train.y))
+        batch = min(getattr(trained, "batch_size", len(train.y)), len(train.y))
         shapes = trained.matrix_products(batch, data.X.shape[1], len(data.classes))
         multiply = _products(shapes)
         few, many, bare, predict = [], [], [], []

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import fmean
@@ -171,6 +172,44 @@ def sign_flip_p(d: Sequence[float]) -> float:
     flips = itertools.product((1, -1), repeat=len(d))
     sums = [abs(math.fsum(s * x for s, x in zip(signs, d, strict=True))) for signs in flips]
     return sum(total >= seen for total in sums) / len(sums)
+
+
+def wilcoxon_p(d: Sequence[float]) -> float:
+    """Exact two-sided p of Wilcoxon's signed-rank test; zero differences are left out."""
+    d = [x for x in d if x]
+    order = _mid_ranks([abs(x) for x in d])
+    return sign_flip_p([math.copysign(r, x) for r, x in zip(order, d, strict=True)]) if d else 1.0
+
+
+def _mid_ranks(values: Sequence[float]) -> list[float]:
+    """Ranks from the smallest, 1, to the largest; equal values share the average."""
+    return [sum(v < x for v in values) + (sum(v == x for v in values) + 1) / 2 for x in values]
+
+
+def holm(p: Sequence[float]) -> list[float]:
+    """p-values adjusted for being so many (Holm, 1979), in the order given."""
+    adjusted, largest = [0.0] * len(p), 0.0
+    for place, i in enumerate(sorted(range(len(p)), key=lambda i: p[i])):
+        largest = max(largest, min(1.0, (len(p) - place) * p[i]))
+        adjusted[i] = largest
+    return adjusted
+
+
+# Stability ---------------------------------------------------------------------------------------
+
+
+def stability(sets: Sequence[set[int]], n_features: int) -> float | None:
+    """Agreement of sets of features beyond chance (Nogueira et al., 2018): 1 all equal, 0 chance.
+
+    None where chance leaves no room: all sets have no feature, or all of them.
+    """
+    size = fmean(map(len, sets)) / n_features
+    if not 0 < size < 1:
+        return None
+    counts = Counter(feature for chosen in sets for feature in chosen)
+    shares = [count / len(sets) for count in counts.values()]
+    spread = math.fsum(p * (1 - p) for p in shares) / n_features * len(sets) / (len(sets) - 1)
+    return 1 - spread / (size * (1 - size))
 
 
 # Verdicts ----------------------------------------------------------------------------------------

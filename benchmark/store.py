@@ -7,6 +7,7 @@ was cut, edited or put there by something else is named and set aside, never use
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import platform
@@ -81,13 +82,23 @@ def decode(content: bytes) -> dict[str, Any]:
         remedy = "update this project to read it" if newer else "run it again to renew it"
         raise NotARecord(f"has record format {record['schema']}, expected {SCHEMA}; {remedy}")
     checksum = record.pop("checksum", None)
-    if checksum != _checksum(record):
+    if checksum != _checksum_of(content) and checksum != _checksum(record):
         raise NotARecord("does not match its own checksum: its content was changed or damaged")
     return record
 
 
 def _checksum(record: dict[str, Any]) -> str:
     return digest(record, 16)
+
+
+def _checksum_of(content: bytes) -> str:
+    """The same from the text of `encode`, whose lines are canonical already: a third of the time.
+
+    Of a text in another form it is some other value, and the record itself has to be asked.
+    """
+    fields = [line.removesuffix(b",").split(b": ", 1) for line in content.splitlines()[1:-1]]
+    parts = sorted(b":".join(field) for field in fields if field[0] != b'"checksum"')
+    return hashlib.sha256(b"{" + b",".join(parts) + b"}").hexdigest()[:16]
 
 
 def _alive(pid: int) -> bool:
@@ -103,9 +114,11 @@ def _alive(pid: int) -> bool:
 class Store:
     """The records below one results folder."""
 
-    def __init__(self, root: Path) -> None:
+    def __init__(self, root: Path, remember: bool = False) -> None:
         self.root = root
         self.runs = root / "runs"
+        self._read: dict[str, dict[str, Any]] | None = {} if remember else None
+        """Records by key, for whoever reads the same ones again and again and changes none."""
 
     def path(self, key: str) -> Path:
         return self.runs / f"{key}.json"
@@ -129,15 +142,29 @@ class Store:
     def find(self, keys: Sequence[str]) -> tuple[dict[str, dict[str, Any]], list[Problem]]:
         """Of the planned keys, the records that exist; and the files that are not records."""
         records, problems = {}, []
+        settings: dict[str, bool] = {}
         for key in keys:
-            path = self.path(key)
+            # Most settings of a grid that nobody has searched yet have no folder: one look for all.
+            setting = key.rpartition("/")[0]
+            if setting not in settings:
+                settings[setting] = (self.runs / setting).is_dir()
+            if not settings[setting]:
+                continue
             try:
-                records[key] = self.load(path)
+                records[key] = self._known(key)
             except FileNotFoundError:
                 continue
             except (NotARecord, OSError) as error:
-                problems.append(Problem(path, str(error)))
+                problems.append(Problem(self.path(key), str(error)))
         return records, problems
+
+    def _known(self, key: str) -> dict[str, Any]:
+        """The record of a key, from memory where it was read before."""
+        if self._read is None:
+            return self.load(self.path(key))
+        if key not in self._read:
+            self._read[key] = self.load(self.path(key))
+        return self._read[key]
 
     def scan(self) -> Iterator[dict[str, Any] | Problem]:
         """Every file of the folder, in order: a record, or a problem with its reason."""
@@ -151,7 +178,7 @@ class Store:
                 yield Problem(path, "is not where or what a record is")
                 continue
             try:
-                yield self.load(path)
+                yield self._known(key)
             except (NotARecord, OSError) as error:
                 yield Problem(path, str(error))
 

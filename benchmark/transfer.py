@@ -7,13 +7,12 @@ validation score over the 25 runs, can be applied later by reading records.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
-from benchmark.metrics import balanced_accuracy
 from benchmark.registry import load_class, models
-from benchmark.splits import Part
+
+if TYPE_CHECKING:
+    from benchmark.splits import Part
 
 SIMPLE: dict[str, tuple[str, dict[str, Any], str]] = {
     "knn": ("knn", {}, "n_neighbors"),
@@ -26,6 +25,8 @@ SIMPLE: dict[str, tuple[str, dict[str, Any], str]] = {
 
 def scores(model: Any, train: Part, valid: Part, test: Part) -> dict[str, Any] | None:
     """Balanced accuracies of the simple models on masked data, for every setting of their grids."""
+    import numpy as np
+
     masked = [part.X * model.masks(part.X) for part in (train, valid, test)]
     if not all(np.isfinite(X).all() for X in masked):
         return None
@@ -33,6 +34,8 @@ def scores(model: Any, train: Part, valid: Part, test: Part) -> dict[str, Any] |
 
 
 def _scores(name: str, masked: list[Any], labels: tuple[Any, Any, Any]) -> dict[str, Any]:
+    from benchmark.metrics import balanced_accuracy
+
     base, fixed, searched = SIMPLE[name]
     entry = models()[base]
     Model = load_class(entry)

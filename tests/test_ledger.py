@@ -9,7 +9,17 @@ import time
 
 import pytest
 
-from benchmark import ledger, ledger_render, paper, registry
+from benchmark import (
+    computed,
+    ledger,
+    ledger_render,
+    paper,
+    recipes,
+    registry,
+    statistics,
+    tables,
+    timing,
+)
 from benchmark.plan import Cell, Protocol
 from benchmark.spec import SCHEMA, UserError, digest, failed
 from benchmark.store import Store, encode
@@ -30,7 +40,7 @@ BA = "balanced_accuracy"
 @pytest.fixture(autouse=True)
 def own_models(tmp_path, monkeypatch):
     path = tmp_path / "models.toml"
-    path.write_text(MODELS + "\n[knn.published]\ncolon = { k = 5 }\nlung = { k = 1 }\n")
+    path.write_text(MODELS + "\n[knn.published]\ncolon = { k = 5 }\nlung = { k = 1 }\n[protogate.params]\nk = 3\n")
     monkeypatch.setenv("BENCHMARK_MODELS", str(path))
     monkeypatch.setattr(os, "fsync", lambda _: None)
     registry.models.cache_clear()
@@ -218,9 +228,17 @@ def test_a_rank_difference_outside_all_draws_differs(results):
     assert (lasso.word, lasso.difference) == ("differs", -2)
 
 
+def add_times(results, method, dataset, parameters=None):
+    entry, overrides = registry.model_ref(method)
+    cell = Cell(entry, registry.data_ref(dataset), overrides)
+    machine = {"cpu": "Some CPU", "platform": "Linux"}
+    taken = timing.Timing(method, dataset, {}, [0.02] * 5, [0.5] * 5, parameters, 0.1, machine, {})
+    timing.write(results, cell, taken)
+
+
 def test_parameters_are_counted_once(results):
-    add(results, "l2x", "prostate", spread(62, 9), parameters=2_444_168)
-    add(results, "realx", "prostate", spread(62, 9), parameters=3_678_970)
+    add_times(results, "l2x", "prostate", 2_444_168)
+    add_times(results, "realx", "prostate", 3_678_970)
     lines = ledger.build(results, [14])
     metric = "trainable_parameters_millions"
     assert line(lines, 14, "l2x", "prostate", metric).verdict.word == "exact"
@@ -228,62 +246,87 @@ def test_parameters_are_counted_once(results):
     assert line(lines, 14, "l2x", "prostate", "hyperparameters").verdict.word == "not run"
 
 
-@pytest.mark.parametrize(
-    ("table", "reason"),
-    [
-        (11, "records do not hold which features the first layer keeps"),
-        (12, "times need runs of their own, alone on the machine"),
-        (13, "times need runs of their own, alone on the machine"),
-        (17, "needs the runs with a global strength of 1e-3"),
-        (20, "times need runs of their own, alone on the machine"),
-    ],
-)
-def test_tables_that_need_runs_of_their_own(table, reason, results):
+def test_times_name_their_hardware_and_average_over_rows(results):
+    for method in ("tabnet", "l2x", "invase", "realx", "llspin", "lspin"):
+        add_times(results, method, "colon")
+    lines = ledger.build(results, [12, 13])
+    metric = "train_seconds_per_epoch"
+    assert line(lines, 12, "lspin", "colon", metric).verdict.word == "exact"
+    tabnet = line(lines, 12, "tabnet", "colon", metric).verdict
+    assert (tabnet.word, "Some CPU" in tabnet.why) == ("differs", True)
+    mean = line(lines, 12, "average-without-protogate", "colon", metric)
+    assert mean.ours["prescribed"].mean == pytest.approx(0.02)
+    lacking = line(lines, 12, "average-without-protogate", "lung", metric).verdict
+    assert lacking.why.startswith("an average that lacks tabnet, l2x")
+    assert line(lines, 12, "protogate", "colon", metric).verdict.why == "not timed yet"
+
+
+def test_shares_of_the_global_selection_come_from_protogate(results):
+    shares = [{"0.001": v} for v in spread(0.5699, 0.1)]
+    add(results, "protogate", "colon", spread(80, 5), mean=[9.0] * 25, std=[1.0] * 25,
+        composition=shares)  # fmt: skip
+    lines = ledger.build(results, [11])
+    metric = "proportion_percent"
+    assert line(lines, 11, "both-selected", "colon", metric).verdict.word == "exact"
+    recovered = line(lines, 11, "locally-recovered", "colon", metric)
+    assert recovered.ours["prescribed"].mean == pytest.approx(43.01)
+    assert recovered.verdict.word == "exact"
+
+
+def test_variants_take_the_settings_of_their_model(results):
+    add(results, "protogate:k=1", "colon", spread(70.3, 10))
+    add(results, "protogate", "colon", spread(80, 5))
+    lines = ledger.build(results, [19, 21])
+    assert line(lines, 19, "protogate:k=1", "colon").ours["prescribed"].mean == pytest.approx(70.3)
+    assert line(lines, 21, "protogate:sort=hybrid", "colon").ours["prescribed"].n == 25
+    assert line(lines, 21, "protogate:sort=quick", "colon").verdict.word == "not run"
+
+
+def test_the_best_strength_is_tested_against_the_largest(results):
+    for i, strength in enumerate(computed.LAMBDAS):
+        scores = [60.0 + i + (j % 5) for j in range(25)]
+        add(results, "protogate", "toxicity", scores, {"lam_global": strength})
+    lines = ledger.build(results, [17])
+    toxicity = line(lines, 17, "protogate:best-vs-lambda-global-1e-3", "toxicity",
+                    "corrected_t_test_p")  # fmt: skip
+    assert "nothing to test" in toxicity.verdict.why  # the largest is the best
+    for strength in computed.LAMBDAS[:2]:
+        scores = [70.0 + (j % 5) - 3 * (j % 2) for j in range(25)]
+        add(results, "protogate", "toxicity", scores, {"lam_global": strength})
+    lines = ledger.build(results, [17])
+    toxicity = line(lines, 17, "protogate:best-vs-lambda-global-1e-3", "toxicity",
+                    "corrected_t_test_p")  # fmt: skip
+    differences = [0.05 - 0.03 * (j % 2) for j in range(25)]
+    p = statistics.corrected_resampled_t(differences)[1]
+    assert toxicity.ours["prescribed"].mean == pytest.approx(p)
+    assert toxicity.verdict.word == "differs"  # the paper has 0.35
+
+
+@pytest.mark.parametrize("table", [11, 12, 13, 17, 20, 23])
+def test_cells_without_runs_say_why(table, results):
     lines = ledger.build(results, [table])
-    assert {(x.verdict.word, x.verdict.why) for x in lines} == {("not run", reason)}
+    assert {x.verdict.word for x in lines} <= {"not run", "data unavailable", "paper inconsistent"}
+    assert all(x.verdict.why for x in lines)
 
 
-def test_every_metric_and_method_is_mapped(results):
-    cells = [c for t in paper.tables() for c in paper.cells(t)]
-    assert {c.metric for c in cells} == set(ledger._metrics())
-    known = {*registry.models(), *paper.METHODS, *ledger._methods()}
-    for method in {c.method for c in cells}:
-        model, why = ledger.model_of(method, results)
-        assert bool(model) != bool(why), method
-        assert method in known or method.partition(":")[0] == "protogate"
+def test_every_cell_of_the_paper_has_a_place_in_a_table(results):
+    built = tables.build_all(results)
+    for number in paper.tables():
+        table = built[f"table{number}"]
+        for cell in paper.cells(number):
+            if cell.metric not in ("mean_rank", *ledger.NOT_RUN):
+                assert (cell.method, cell.dataset, cell.metric, "prescribed") in table.results
 
 
-def test_switches_are_checked_only_where_there_are_records(results, monkeypatch):
-    asked = []
-    monkeypatch.setattr(registry, "model_ref", asked.append)
-    assert ledger.model_of("xgboost:max_depth=1", results) == ("", "not run yet")
-    assert asked == []
-    (results / "runs" / "xgboost").mkdir(parents=True)
-    assert ledger.model_of("xgboost:max_depth=1", results) == ("xgboost:max_depth=1", "")
-    assert ledger.model_of("protogate-local", results) == ("protogate-local", "")
-    assert asked == ["xgboost:max_depth=1"]
-
-
-def test_variants_with_a_search_have_to_be_tuned(results, tmp_path, monkeypatch):
-    asked = []
-    path = tmp_path / "searched.toml"
-    path.write_text('[protogate]\nclass = "x:Y"\ngrid = { k = [1, 2], lr = [0.1] }\n')
-    monkeypatch.setenv("BENCHMARK_MODELS", str(path))
+def test_rows_name_models_and_settings_that_exist(monkeypatch):
+    monkeypatch.delenv("BENCHMARK_MODELS")
     registry.models.cache_clear()
-    monkeypatch.setattr(registry, "model_ref", asked.append)
-    (results / "runs" / "protogate").mkdir(parents=True)
-    assert ledger.model_of("protogate:k=1", results) == ("", "not tuned yet")
-    (results / "choices" / "protogate-k=1").mkdir(parents=True)
-    assert ledger.model_of("protogate:k=1", results) == ("protogate:k=1", "")
-
-
-def test_a_switch_that_a_model_lacks_is_a_reason(results, monkeypatch):
-    def refuse(name):
-        raise UserError("Unknown setting of protogate 'k'.\nThe settings are: lr.")
-
-    (results / "runs" / "protogate").mkdir(parents=True)
-    monkeypatch.setattr(registry, "model_ref", refuse)
-    assert ledger.model_of("protogate:k=1", results) == ("", "Unknown setting of protogate 'k'.")
+    for name in registry.tables():
+        recipe = recipes.read_recipe(name)
+        for method in recipe.methods:
+            source = recipe.source(method)
+            if not source.average and any(not m.computed for m in recipe.metrics):
+                registry.model_ref(source.model)
 
 
 def test_unknown_tables_are_refused(results):

@@ -1,5 +1,7 @@
 """Ranks, ADTM and verdicts: against the paper's own numbers and against SciPy."""
 
+import random
+
 import numpy as np
 import pytest
 import scipy.stats
@@ -109,6 +111,30 @@ def test_adtm_of_table_2():
         "tabnet": 27.0,
         "l2x": 3.9,
     }
+
+
+def test_holm_by_hand():
+    assert statistics.holm([0.01, 0.04, 0.03]) == pytest.approx([0.03, 0.06, 0.06])
+    assert statistics.holm([0.5, 0.9]) == [1.0, 1.0]
+    assert statistics.holm([]) == []
+
+
+def test_stability_of_selected_features():
+    assert statistics.stability([{1, 2}, {1, 2}, {1, 2}], 10) == 1
+    # Two runs, one feature of two each: never the same one is as far below chance as can be.
+    assert statistics.stability([{0}, {1}], 2) == pytest.approx(-1)
+    assert statistics.stability([set(), set()], 5) is None
+    assert statistics.stability([{0, 1}, {0, 1}], 2) is None
+    rng = random.Random(0)
+    chance = [set(rng.sample(range(200), 20)) for _ in range(25)]
+    assert abs(statistics.stability(chance, 200)) < 0.05
+
+
+def test_wilcoxon_is_exact():
+    assert statistics.wilcoxon_p([1, 2, 3, 4, 5, 6, 7]) == pytest.approx(2 / 2**7)
+    d = [0.3, -0.1, 0.7, 1.2, -0.4, 0.9, 2.1]
+    assert statistics.wilcoxon_p(d) == pytest.approx(scipy.stats.wilcoxon(d, method="exact").pvalue)
+    assert statistics.wilcoxon_p([0.0, 0.0]) == 1.0
 
 
 def test_adtm_of_equal_methods_tells_nothing():

@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from benchmark import paper, recipes, registry, render, settings, tables
+from benchmark import measured, paper, recipes, registry, render, settings, tables
 from benchmark.plan import Cell, Protocol
 from benchmark.spec import SCHEMA, Outcome, UserError, digest, failed
 from benchmark.statistics import WORDS
@@ -97,7 +97,7 @@ def record(spec, score, data="", split=""):
         "data": {"sha256": digest([spec.data.label, data])},
         "split": {"sha256": digest([spec.data.label, spec.repeat, spec.fold, split])},
         "scores": {"train": scores, "valid": scores, "test": scores},
-        "selection": {"f1": {"rows": score / 1000}},
+        "selection": {"f1": {"rows": score / 1000, "branch": score / 1000}},
         "meta": {},
     }
 
@@ -302,6 +302,7 @@ def test_json(example):
         "edition": "prescribed",
         "mean": pytest.approx(80),
         "std": pytest.approx(13.93),
+        "std_within_runs": None,
         "n": 25,
         "planned": 25,
         "paper": {"mean": 70.75, "std": 13.93},
@@ -550,12 +551,13 @@ def test_a_part_of_a_table(results):
 
 
 def test_selection_is_shown_for_models_that_select(results):
-    add(results, "xgboost", "syn1", {}, spread(60, 5))
-    table = tables.build("synthetic", results)
-    assert ("knn", "syn1", "f1_select", "prescribed") not in table.results
-    f1 = table.results["xgboost", "syn1", "f1_select", "prescribed"]
+    add(results, "xgboost", "syn1:generator=fixed", {}, spread(60, 5))
+    table = tables.build("synthetic-fixed", results)
+    assert ("knn", "syn1:generator=fixed", "f1_select", "prescribed") not in table.results
+    f1 = table.results["xgboost", "syn1:generator=fixed", "f1_select", "prescribed"]
     assert (f1.mean, f1.n) == (pytest.approx(0.06), 25)
-    assert "| 60.00 ± 5.00  | 0.06 ± 0.01 |" in render.to_markdown(table)
+    text = render.to_markdown(table)
+    assert "60.00 ± 5.00" in text and "0.06 ± 0.01" in text
 
 
 # The whole of Table 2
@@ -593,7 +595,7 @@ def test_the_papers_own_numbers_give_the_papers_table(whole):
     assert "all 25 runs failed: 25 diverged" in text
 
     # Reading the files is the work; all the rest may not cost several times as much.
-    keys = [key for plan in tables._plans(table.recipe, whole) for key in plan.keys]
+    keys = [key for plan in measured.plans_of(table.recipe, whole) for key in plan.keys]
     started = time.process_time()
     Store(whole).find(keys)
     assert building < 4 * (time.process_time() - started)

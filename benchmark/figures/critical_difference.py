@@ -1,0 +1,168 @@
+"""Mean ranks over datasets, and which methods they can tell apart (Demsar, 2006).
+
+Friedman's test asks whether the methods differ at all; after Nemenyi, two mean ranks have to be a
+critical difference apart. Methods under one bar cannot be told apart. The paper's numbers above,
+ours below, each over its own datasets.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from benchmark import paper
+from benchmark import statistics as stats
+from benchmark.figures import numbers, style
+
+LEVEL = 0.05
+
+
+@dataclass(frozen=True)
+class Ranking:
+    """Mean ranks of methods over datasets, best first, and what they can tell apart."""
+
+    ranks: dict[str, float]
+    datasets: int
+    p: float
+    """Of Friedman's test: all methods are equally good."""
+    difference: float
+    """The critical one."""
+
+    @property
+    def groups(self) -> list[tuple[float, float]]:
+        """First and last mean rank of every largest group that cannot be told apart."""
+        ranks = list(self.ranks.values())
+        spans: list[tuple[float, float]] = []
+        for first in ranks:
+            last = max(rank for rank in ranks if rank - first <= self.difference)
+            if last > first and (not spans or last > spans[-1][1]):
+                spans.append((first, last))
+        return spans
+
+
+def rank(scores: stats.Scores, methods: Sequence[str]) -> Ranking:
+    """Ties share their mean rank, as the tests assume; a missing score counts as the mean of the
+    others on its dataset, as in Table 2."""
+    from scipy.stats import friedmanchisquare, studentized_range
+
+    rows = stats.ranks(scores, ties="average")
+    means = [pair[0] for pair in stats.over_datasets(rows) if pair]
+    k, n = len(methods), len(scores[0])
+    q = float(studentized_range.ppf(1 - LEVEL, k, math.inf)) / math.sqrt(2)
+    order = sorted(zip(means, methods, strict=True))
+    return Ranking(
+        ranks={method: mean for mean, method in order},
+        datasets=n,
+        p=float(friedmanchisquare(*rows).pvalue),
+        difference=q * math.sqrt(k * (k + 1) / (6 * n)),
+    )
+
+
+def draw(results: Path) -> Figure:
+    table = numbers.real(results)
+    have, datasets = numbers.compared(table)
+    printed = [
+        [numbers.printed(2, m, d, "balanced_accuracy") for d in paper.DATASETS]
+        for m in paper.METHODS
+    ]
+    rankings = [("paper", rank(printed, paper.METHODS))]
+    if len(have) > 2 and len(datasets) > 1:  # else there is nothing to test
+        ours = [[numbers.mean(table, m, d) for d in datasets] for m in have]
+        rankings.append(("ours", rank(ours, have)))
+
+    heights = [_height(ranking) for _, ranking in rankings]
+    figure = style.figure(style.TWO_COLUMNS, 0.35 + 0.145 * sum(heights))
+    grid = figure.subplots(len(rankings), 1, squeeze=False, height_ratios=heights)
+    for (name, ranking), axes, letter in zip(rankings, grid[:, 0], "ab", strict=False):
+        style.panel(
+            axes,
+            letter,
+            f"{name}: {len(ranking.ranks)} methods on {ranking.datasets} datasets, "
+            f"Friedman p = {_shown(ranking.p)}",
+        )
+        _diagram(axes, ranking)
+    absent = [method for method in paper.METHODS if method not in have]
+    style.note(
+        figure,
+        f"Methods under one bar cannot be told apart (Nemenyi, level {LEVEL}).",
+        f"Ours: {', '.join(datasets)}." if 0 < len(datasets) < len(paper.DATASETS) else "",
+        numbers.lacking(absent, "table2"),
+    )
+    return figure
+
+
+def _shown(p: float) -> str:
+    return f"{p:.2f}" if p >= 0.01 else f"{p:.0e}".replace("e-0", "e-")
+
+
+# Drawing: a ruler of ranks, the bars below it, and the names left and right of it -----------------
+
+
+def _half(ranking: Ranking) -> int:
+    return math.ceil(len(ranking.ranks) / 2)
+
+
+def _height(ranking: Ranking) -> float:
+    """In lines of text."""
+    return 4.5 + 0.55 * len(ranking.groups) + _half(ranking)
+
+
+def _diagram(axes: Axes, ranking: Ranking) -> None:
+    k, half = len(ranking.ranks), _half(ranking)
+    span = k - 1
+    axes.set_axis_off()
+    axes.set_xlim(1 - 0.22 * span, k + 0.22 * span)
+    axes.set_ylim(-_height(ranking) + 2.5, 2.2)
+    axes.plot([1, k], [0, 0], color=style.BLACK, linewidth=0.8)
+    for place in range(1, k + 1):
+        axes.plot([place, place], [0, 0.25], color=style.BLACK, linewidth=0.6)
+        axes.text(place, 0.4, str(place), ha="center", va="bottom", fontsize=style.SMALL)
+    _ruler(axes, ranking)
+    for i, (first, last) in enumerate(ranking.groups):
+        y = -0.5 - 0.55 * i
+        ends = first - 0.006 * span, last + 0.006 * span
+        axes.plot(ends, [y, y], color=style.BLACK, linewidth=2.2, solid_capstyle="butt")
+    top = -0.9 - 0.55 * len(ranking.groups)
+    for i, (method, mean) in enumerate(ranking.ranks.items()):
+        left = i < half
+        y = top - (i if left else k - 1 - i)
+        end = 1 - 0.01 * span if left else k + 0.01 * span
+        look = style.look(method)
+        axes.plot([mean, mean, end], [0, y, y], color=look.colour, linewidth=0.7, zorder=1)
+        axes.plot(
+            mean, 0, look.marker, ms=0.75 * look.size, color=look.colour, mec="white", mew=0.3
+        )
+        own = method == "protogate"
+        axes.text(
+            end - 0.008 * span if left else end + 0.008 * span,
+            y,
+            f"{style.label(method)}  {mean:.2f}" if left else f"{mean:.2f}  {style.label(method)}",
+            ha="right" if left else "left",
+            va="center",
+            fontsize=style.SMALL,
+            color=look.colour if own else style.BLACK,
+            fontweight="bold" if own else "normal",
+        )
+
+
+def _ruler(axes: Axes, ranking: Ranking) -> None:
+    """The critical difference, drawn to scale above the ranks."""
+    k = len(ranking.ranks)
+    length = min(ranking.difference, k - 1)
+    y, more = 1.75, " (longer than the axis)" if ranking.difference > k - 1 else ""
+    axes.plot([1, 1 + length], [y, y], color=style.GREY, linewidth=1.2)
+    for x in (1, 1 + length):
+        axes.plot([x, x], [y - 0.2, y + 0.2], color=style.GREY, linewidth=1.2)
+    axes.text(
+        1 + length + 0.01 * (k - 1),
+        y,
+        f" critical difference {ranking.difference:.2f}{more}",
+        va="center",
+        fontsize=style.SMALL,
+        color=style.GREY,
+    )

@@ -1,0 +1,171 @@
+"""Learning curves of the networks: loss, accuracy and selected features on the validation part.
+
+A line is the median over a network's runs with the settings that were chosen for it, its band holds
+half of the runs. The marker is at the step whose weights were kept, again in the median. A line
+ends where more than half of the runs had stopped.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+
+from benchmark import paper, registry, settings
+from benchmark.figures import numbers, style
+from benchmark.plan import Cell, Protocol
+from benchmark.spec import UserError
+from benchmark.store import Store
+
+GRID = 100
+"""Steps at which the runs' curves, each recorded at steps of its own, are read."""
+
+Runs = list[dict[str, Any]]
+"""What the records of one network on one dataset say of its training."""
+Curve = Mapping[str, Sequence[float | None]]
+
+
+@dataclass(frozen=True)
+class Quantity:
+    """A column of the figure."""
+
+    title: str
+    axis: str
+    names: tuple[str, ...]
+    """What the networks call it in their records; the first that is there counts."""
+    scale: float = 1.0
+    share: bool = False
+    """Whether it is a number of features, shown as a share of all."""
+
+
+QUANTITIES = (
+    Quantity("prediction loss", "loss", ("valid_prediction_loss", "prediction")),
+    Quantity(
+        "accuracy", "accuracy (%)", ("valid_balanced_accuracy", "balanced_accuracy"), scale=100
+    ),
+    Quantity("selected features", "features (%)", ("selected",), scale=100, share=True),
+)
+
+
+def draw(results: Path) -> Figure:
+    found = read(results)
+    if not found:
+        raise UserError(
+            f"No record in {results} holds a learning curve. Networks leave them, for example\n"
+            f"python -m benchmark run --models mlp --datasets colon"
+        )
+    datasets = [d for d in paper.DATASETS if any(d == dataset for dataset, _ in found)]
+    methods = [m for m in paper.METHODS if any(m == method for _, method in found)]
+    figure = style.figure(style.TWO_COLUMNS, 0.75 + 1.45 * len(datasets))
+    grid = figure.subplots(len(datasets), len(QUANTITIES), squeeze=False, sharex=True)
+    for row, dataset in enumerate(datasets):
+        for axes, quantity in zip(grid[row], QUANTITIES, strict=True):
+            _frame(axes, quantity, first=row == 0, last=row == len(datasets) - 1)
+            for method in methods:
+                if runs := found.get((dataset, method)):
+                    _curve(axes, method, quantity, runs, numbers.dimension(dataset))
+            if quantity.share:
+                style.log_ticks(axes.yaxis, *axes.get_ylim())
+        grid[row][0].set_ylabel(f"{dataset}\n{QUANTITIES[0].axis}")
+    handles = [
+        Line2D([], [], color=look.colour, marker=look.marker, ms=look.size, lw=1)
+        for look in map(style.look, methods)
+    ]
+    words = [style.label(method) for method in methods]
+    figure.legend(handles, words, loc="outside upper center", ncols=min(len(words), 7))
+    style.note(figure, *_notes(found))
+    return figure
+
+
+def read(results: Path) -> dict[tuple[str, str], Runs]:
+    """By dataset and method: the training reports of the runs with the chosen settings."""
+    store, found = Store(results), {}
+    for method in paper.METHODS:
+        entry = registry.models().get(method)
+        for dataset in paper.DATASETS if entry else ():
+            assert entry is not None
+            cell = Cell(entry, registry.data_ref(dataset))
+            params = settings.prescribed(results, cell)
+            specs = [] if params is None else cell.specs(params, Protocol())
+            runs = []
+            for spec in specs:
+                records, _ = store.find([spec.key])
+                record = records.get(spec.key, {})
+                if record.get("status") != "ok":
+                    continue
+                if not record["model"].get("curves", {}).get("step"):
+                    break  # not a network, so its other records need not be read
+                runs.append(record["model"])
+            if runs:
+                found[dataset, method] = runs
+    return found
+
+
+def summary(runs: Runs, names: Sequence[str]) -> tuple[Any, Any] | None:
+    """Common steps, and quartiles over the runs that reach them; None if no run has the curve."""
+    curves = [c for run in runs if (c := _named(run["curves"], names)) is not None]
+    if not curves:
+        return None
+    lasts = sorted((steps[-1] for steps, _ in curves), reverse=True)
+    steps = np.linspace(min(s[0] for s, _ in curves), lasts[(len(lasts) - 1) // 2], GRID)
+    values = np.full((len(curves), GRID), np.nan)
+    for row, (own, numbers_) in enumerate(curves):
+        reached = steps <= own[-1]
+        values[row, reached] = np.interp(steps[reached], own, numbers_)
+    return steps, np.nanquantile(values, [0.25, 0.5, 0.75], axis=0)
+
+
+def _named(curves: Curve, names: Sequence[str]) -> tuple[list[float], list[float]] | None:
+    """A curve's steps and values, without those that were not finite."""
+    for name in names:
+        if name in curves:
+            pairs = zip(curves["step"], curves[name], strict=True)
+            known = [(s, v) for s, v in pairs if s is not None and v is not None]
+            return ([s for s, _ in known], [v for _, v in known]) if known else None
+    return None
+
+
+# Drawing -----------------------------------------------------------------------------------------
+
+
+def _frame(axes: Axes, quantity: Quantity, first: bool, last: bool) -> None:
+    if first:
+        style.panel(axes, "abc"[QUANTITIES.index(quantity)], quantity.title)
+    axes.set_ylabel(quantity.axis)
+    if quantity.share:
+        axes.set_yscale("log")
+    if last:
+        axes.set_xlabel("training step (thousands)")
+
+
+def _curve(axes: Axes, method: str, quantity: Quantity, runs: Runs, dimension: int) -> None:
+    made = summary(runs, quantity.names)
+    if made is None:
+        return
+    look, scale = style.look(method), quantity.scale / (dimension if quantity.share else 1)
+    steps, (low, middle, high) = made[0] / 1000, scale * made[1]
+    axes.fill_between(steps, low, high, color=look.colour, alpha=0.15, linewidth=0)
+    axes.plot(steps, middle, color=look.colour, linewidth=1)
+    kept = float(np.median([run["best_step"] for run in runs])) / 1000
+    if steps[0] <= kept <= steps[-1]:
+        y = np.interp(kept, steps, middle)
+        axes.plot(kept, y, look.marker, ms=look.size, color=look.colour, mec="white", mew=0.4)
+
+
+def _notes(found: Mapping[tuple[str, str], Runs]) -> list[str]:
+    whole = len(Protocol().splits())
+    few = [
+        f"{style.label(method)} on {dataset} ({len(runs)})"
+        for (dataset, method), runs in found.items()
+        if len(runs) < whole
+    ]
+    return [
+        "Validation part. Line: median over runs; band: half of them; marker: weights kept.",
+        f"Fewer than {whole} runs: {style.several(few)}." if few else "",
+    ]

@@ -1,0 +1,79 @@
+"""Figure 11: what a feature selector adds to the accuracy of KNN and SVM, dataset by dataset.
+
+The difference is taken split by split. Whiskers are its standard error with Nadeau and Bengio's
+correction, since the 25 splits share rows. The paper prints no values of this figure.
+"""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+
+from benchmark import paper
+from benchmark import statistics as stats
+from benchmark.figures import selectors, style
+from benchmark.transfer import SIMPLE
+from benchmark.transferability import SELECTORS, Transferability
+
+SHOWN = SELECTORS[1:]
+OFFSETS = (-0.25, 0.0, 0.25)
+
+
+def draw(results: Path) -> Figure:
+    found = selectors.read(results)
+    figure = style.figure(style.TWO_COLUMNS, 3.0)
+    panels = figure.subplots(1, len(SIMPLE), sharey=True, sharex=True)
+    for axes, letter, simple in zip(panels, "abc", SIMPLE, strict=True):
+        style.panel(axes, letter, selectors.TITLES[simple])
+        _axes(axes)
+        for row, dataset in enumerate(paper.DATASETS):
+            if not _row(axes, row, found, simple, dataset):
+                _absent(axes, row)
+    panels[1].set_xlabel("gain in balanced accuracy (percentage points ± corrected standard error)")
+    handles = [
+        Line2D([], [], marker=look.marker, ms=look.size, color=look.colour, linewidth=1.4)
+        for look in map(selectors.look, SHOWN)
+    ]
+    words = [selectors.label(selector) for selector in SHOWN]
+    figure.legend(handles, words, loc="outside upper center", ncols=len(SHOWN))
+    style.note(figure, *selectors.lacking(found))
+    return figure
+
+
+def _axes(axes: Axes) -> None:
+    axes.set_ylim(len(paper.DATASETS) - 0.45, -0.55)
+    axes.set_yticks(range(len(paper.DATASETS)), paper.DATASETS)
+    axes.tick_params(axis="y", length=0)
+    axes.grid(visible=False, axis="y")
+    axes.axvline(0, color=style.BLACK, linewidth=0.6)
+    for row in range(1, len(paper.DATASETS)):
+        axes.axhline(row - 0.5, color=style.PALE, linewidth=0.3, zorder=0.5)
+
+
+def _row(axes: Axes, row: int, found: Transferability, simple: str, dataset: str) -> bool:
+    """Draw a dataset's gains; False if there are none."""
+    drawn = False
+    for offset, selector in zip(OFFSETS, SHOWN, strict=True):
+        gain = found.gain(simple, selector, dataset)
+        if gain is None:
+            continue
+        mean, std = stats.mean_std(gain)
+        error = (std or 0.0) * math.sqrt(1 / len(gain) + stats.RHO)
+        look, y = selectors.look(selector), row + offset
+        axes.plot((0, mean), (y, y), color=look.colour, linewidth=1.4, solid_capstyle="butt")
+        axes.plot((mean - error, mean + error), (y, y), color=look.colour, linewidth=0.6)
+        axes.plot(
+            mean, y, look.marker, ms=0.85 * look.size, color=look.colour, mec="white", mew=0.3
+        )
+        drawn = True
+    return drawn
+
+
+def _absent(axes: Axes, row: int) -> None:
+    place = axes.get_yaxis_transform()
+    axes.text(0.98, row, "no runs", transform=place, ha="right", va="center",
+              fontsize=style.SMALL, color=style.GREY)  # fmt: skip

@@ -1,0 +1,180 @@
+"""Figure 3: accuracy against the share of selected features, training time and size.
+
+Above, the paper's figure from the paper's numbers. Below, ours beside the paper's on the datasets
+that we have. Accuracy is normalised per dataset between the paper's worst and best method, in both
+rows and for both sides: with one ruler, a distance between two points is one of accuracy.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import fmean, median
+
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from benchmark import ledger, paper
+from benchmark.cells import Table
+from benchmark.figures import labels, numbers, style
+from benchmark.figures.style import Points
+
+ACCURACIES, FEATURES, TIMES, SIZES = 2, 10, 12, 14
+"""The paper's tables that the figure is made of."""
+SIZED = "prostate"
+"""The only dataset that Table 14 counts parameters for."""
+RULER = "Accuracy is normalised per dataset: 0 is the paper's worst method, 1 its best."
+
+Value = Callable[[str, str], float | None]
+"""Of a method on a dataset; None where there is none."""
+
+
+@dataclass(frozen=True)
+class Side:
+    """The paper or we: where the numbers come from."""
+
+    accuracy: Value
+    features: Value
+    seconds: Value
+    parameters: Value
+
+
+@dataclass(frozen=True)
+class Panel:
+    title: str
+    axis: str
+    limits: tuple[float, float]
+    ticks: Sequence[float]
+
+
+PANELS = (
+    Panel("sparsity", "selected features (%)", (0.06, 700), (0.1, 1, 10, 100)),
+    Panel("runtime", "training time (s per epoch)", (0.004, 1.1), (0.01, 0.1, 1)),
+    Panel("size", "trainable parameters (million)", (0.27, 6.5), (0.5, 1, 2, 4)),
+)
+
+
+def draw(results: Path) -> Figure:
+    table = numbers.real(results)
+    have, datasets = numbers.compared(table)
+    printed, ours = _printed(), _ours(table, results)
+    rows: list[tuple[str, Sequence[Points], Sequence[Points]]] = [
+        ("paper, 7 datasets", _panels(printed, paper.METHODS, paper.DATASETS), [{}, {}, {}])
+    ]
+    if have:
+        title = f"paper and ours, {len(datasets)} datasets"
+        same = _panels(printed, paper.METHODS, datasets)
+        rows.append((title, same, _panels(ours, have, datasets)))
+
+    figure = style.figure(style.TWO_COLUMNS, 0.5 + 2.1 * len(rows))
+    grid = figure.subplots(len(rows), 3, sharey=True, squeeze=False)
+    for i, (title, hollow, filled) in enumerate(rows):
+        grid[i][0].set_ylabel(f"{title}\nnormalised accuracy")
+        for j, panel in enumerate(PANELS):
+            _axes(grid[i][j], panel, "abcdef"[3 * i + j], last=i == len(rows) - 1)
+            style.pairs(grid[i][j], hollow[j], filled[j])
+    if have:
+        style.legend_above(grid[1][2], *style.sides())
+    style.note(figure, RULER, *_missing(have, datasets, rows[-1][2]))
+    style.settle(figure)
+    for i, (_, hollow, filled) in enumerate(rows):
+        for j in range(3):
+            _names(grid[i][j], hollow[j], filled[j])
+    return figure
+
+
+def _printed() -> Side:
+    return Side(
+        lambda m, d: numbers.printed(ACCURACIES, m, d, "balanced_accuracy"),
+        lambda m, d: numbers.printed(FEATURES, m, d, "selected_features"),
+        lambda m, d: numbers.printed(TIMES, m, d, "train_seconds_per_epoch"),
+        lambda m, d: numbers.printed(SIZES, m, d, "trainable_parameters_millions"),
+    )
+
+
+def _ours(table: Table, results: Path) -> Side:
+    measured = {
+        (line.printed.metric, line.printed.method, line.printed.dataset): ours.mean
+        for line in ledger.build(results, [TIMES, SIZES])
+        if (ours := line.ours[line.edition]).verdict.word != "not run"
+    }
+    return Side(
+        lambda m, d: numbers.mean(table, m, d),
+        lambda m, d: numbers.mean(table, m, d, numbers.FEATURES),
+        lambda m, d: measured.get(("train_seconds_per_epoch", m, d)),
+        lambda m, d: measured.get(("trainable_parameters_millions", m, d)),
+    )
+
+
+# Numbers -----------------------------------------------------------------------------------------
+
+
+def normalised(accuracy: Value, method: str, datasets: Sequence[str]) -> float | None:
+    """Mean over datasets of an accuracy between the paper's worst (0) and best (1) method."""
+    places = []
+    for dataset in datasets:
+        value = accuracy(method, dataset)
+        scores = [c.mean for c in paper.cells(ACCURACIES) if c.dataset == dataset]
+        known = [score for score in scores if score is not None]
+        if value is not None:
+            places.append((value - min(known)) / (max(known) - min(known)))
+    return fmean(places) if places else None
+
+
+def _panels(side: Side, methods: Sequence[str], datasets: Sequence[str]) -> list[Points]:
+    """The methods' places in the three panels, as far as both coordinates are known."""
+    panels: list[dict[str, tuple[float, float]]] = [{}, {}, {}]
+    for method in methods:
+        y = normalised(side.accuracy, method, datasets)
+        shares = _all([_share(side.features(method, d), d) for d in datasets])
+        seconds = _all([side.seconds(method, d) for d in datasets])
+        size = side.parameters(method, SIZED)
+        xs = (fmean(shares) if shares else None, median(seconds) if seconds else None, size)
+        for panel, x in zip(panels, xs, strict=True):
+            if x is not None and y is not None:
+                panel[method] = x, y
+    return list(panels)
+
+
+def _share(features: float | None, dataset: str) -> float | None:
+    return None if features is None else 100 * features / numbers.dimension(dataset)
+
+
+def _all(values: Sequence[float | None]) -> list[float] | None:
+    """The values if none is missing: averages over other datasets are not compared."""
+    known = [value for value in values if value is not None]
+    return known if known and len(known) == len(values) else None
+
+
+# Drawing -----------------------------------------------------------------------------------------
+
+
+def _axes(axes: Axes, panel: Panel, letter: str, last: bool) -> None:
+    style.panel(axes, letter, panel.title)
+    axes.set_xscale("log")
+    axes.set_xlim(*panel.limits)
+    axes.set_xticks(panel.ticks, [f"{tick:g}" for tick in panel.ticks])
+    axes.minorticks_off()
+    axes.set_ylim(-0.05, 1.15)
+    axes.set_yticks([0, 0.25, 0.5, 0.75, 1])
+    if last:
+        axes.set_xlabel(panel.axis)
+
+
+def _names(axes: Axes, hollow: Points, filled: Points) -> None:
+    """Each method is named once: at our point, or at the paper's if we have none."""
+    points = {**hollow, **filled}
+    names = [labels.of_method(method, x, y) for method, (x, y) in points.items()]
+    joints = [(hollow[method], filled[method]) for method in hollow if method in filled]
+    labels.place(axes, names, hollow.values(), joints)
+
+
+def _missing(have: Sequence[str], datasets: Sequence[str], ours: Sequence[Points]) -> list[str]:
+    absent = [method for method in paper.METHODS if method not in have]
+    rest = [m for m in numbers.methods_of(TIMES) if m in have and m not in ours[1]]
+    return [
+        f"Ours: {', '.join(datasets)}." if 0 < len(datasets) < len(paper.DATASETS) else "",
+        numbers.lacking(absent, "table2"),
+        f"Not timed yet: {', '.join(map(style.label, rest))}." if rest else "",
+    ]

@@ -1,0 +1,108 @@
+"""Figure 8: the share of all features that each method selects for a sample, dataset by dataset.
+
+The whiskers are the deviation between samples, mean over runs, as the paper's. A global method
+selects the same features for all samples and has none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+
+from benchmark import paper
+from benchmark.cells import Table
+from benchmark.figures import numbers, style
+
+TABLE = 10
+LEAST = 0.01
+"""Per cent: where the axis begins. A whisker that reaches zero ends there."""
+
+Cell = tuple[float, float]
+"""A share and its deviation, in per cent of all features."""
+
+
+def draw(results: Path) -> Figure:
+    table = numbers.real(results)
+    selecting = [m for m in paper.METHODS if paper.family(m) != "baseline"]
+    shown = [m for m in selecting if m in numbers.methods_of(TABLE) or _any(table, m)]
+    figure = style.figure(style.TWO_COLUMNS, 0.9 + 0.3 * len(shown))
+    grid = figure.subplots(2, 4, sharex=True, sharey=True).flatten()
+    for axes, dataset in zip(grid, paper.DATASETS, strict=False):
+        title = f"{dataset}, {numbers.dimension(dataset):,} features"
+        axes.set_title(title, loc="left", fontsize=style.SMALL)
+        _axes(axes, shown)
+        for row, method in enumerate(shown):
+            _point(axes, row + 0.17, method, _printed(method, dataset), hollow=True)
+            _point(axes, row - 0.17, method, _ours(table, method, dataset), hollow=False)
+    for axes in (grid[0], grid[4]):
+        style.stand_out(axes.get_yticklabels(), shown)
+    _explain(grid[-1])
+    for axes in grid[4:7]:
+        axes.set_xlabel("selected features (%)")
+    grid[3].tick_params(labelbottom=True)  # nothing is below it
+    absent = [m for m in shown if not _any(table, m)]
+    empty = [d for d in paper.DATASETS if all(_ours(table, m, d) is None for m in shown)]
+    style.note(
+        figure,
+        numbers.lacking(absent, f"table{TABLE}"),
+        f"No runs on {', '.join(empty)} (`python -m benchmark data status`)." if empty else "",
+    )
+    return figure
+
+
+def _printed(method: str, dataset: str) -> Cell | None:
+    cell = paper.cell(TABLE, method, dataset, numbers.FEATURES.name)
+    return _share(cell.mean, cell.std, dataset) if cell else None
+
+
+def _ours(table: Table, method: str, dataset: str) -> Cell | None:
+    value = numbers.mean(table, method, dataset, numbers.FEATURES)
+    return _share(value, numbers.mean(table, method, dataset, numbers.SPREAD), dataset)
+
+
+def _share(value: float | None, spread: float | None, dataset: str) -> Cell | None:
+    of = 100 / numbers.dimension(dataset)
+    return None if value is None else (value * of, (spread or 0.0) * of)
+
+
+def _any(table: Table, method: str) -> bool:
+    return any(_ours(table, method, dataset) for dataset in paper.DATASETS)
+
+
+# Drawing -----------------------------------------------------------------------------------------
+
+
+def _axes(axes: Axes, methods: Sequence[str]) -> None:
+    axes.set_xscale("log")
+    axes.set_xlim(LEAST, 150)
+    axes.set_xticks([0.01, 0.1, 1, 10, 100], ["", "0.1", "1", "10", "100"])
+    axes.minorticks_off()
+    axes.set_ylim(len(methods) - 0.4, -0.6)
+    axes.set_yticks(range(len(methods)), [style.label(method) for method in methods])
+    axes.tick_params(axis="y", length=0)
+    axes.grid(visible=False, axis="y")
+    for row in range(1, len(methods)):
+        axes.axhline(row - 0.5, color=style.PALE, linewidth=0.3, zorder=0.5)
+
+
+def _point(axes: Axes, row: float, method: str, cell: Cell | None, hollow: bool) -> None:
+    if cell is None:
+        return
+    look, (share, spread) = style.look(method), cell
+    if spread:
+        ends = max(share - spread, LEAST), share + spread
+        axes.plot(ends, (row, row), color=look.colour, linewidth=0.7)
+    face = {"mfc": "white", "mew": 0.8} if hollow else {"mew": 0.0}
+    size = 0.75 * look.size
+    axes.plot(max(share, LEAST), row, look.marker, ms=size, color=look.colour, **face)
+
+
+def _explain(axes: Axes) -> None:
+    axes.set_axis_off()
+    handles, words = style.sides()
+    handles.append(Line2D([], [], color=style.BLACK, linewidth=0.7))
+    axes.legend(handles, [*words, "± between samples"], loc="center left")

@@ -1,0 +1,84 @@
+"""What several figures read: our cells on the paper's seven datasets, and the printed ones."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from benchmark import paper, registry
+from benchmark.cells import Result, Table
+from benchmark.figures import style
+from benchmark.recipes import Metric, Recipe, Rule
+from benchmark.tables import build_recipe
+
+EDITION = "prescribed"
+"""Settings chosen by the paper's rule; the figures show what the rule leads to."""
+ACCURACY = Metric("balanced_accuracy", "scores.test.balanced_accuracy", "accuracy", 100.0)
+FEATURES = Metric("selected_features", "selection.mean", "features")
+FIDELITY = Metric("f1_select", "selection.f1.rows", "F1 of the selected features")
+SPREAD = Metric("selected_features_std", "selection.std", "deviation between samples")
+
+
+def real(results: Path) -> Table:
+    """Our runs behind Table 2: accuracy and selected features."""
+    recipe = Recipe(
+        name="table2",
+        title="",
+        methods=paper.METHODS,
+        datasets=paper.DATASETS,
+        metrics=(ACCURACY, FEATURES, SPREAD),
+        paper=2,
+        rank=Rule(ACCURACY.name),
+    )
+    return build_recipe(recipe, results, (EDITION,))
+
+
+def synthetic(results: Path) -> Table:
+    """Our runs behind Table 22: accuracy, and F1 against the truth that the paper used."""
+    recipe = Recipe(
+        name="table22",
+        title="",
+        methods=tuple(methods_of(22)),
+        datasets=("syn1", "syn2", "syn3"),
+        metrics=(ACCURACY, FIDELITY),
+        paper=22,
+    )
+    return build_recipe(recipe, results, (EDITION,))
+
+
+def mean(table: Table, method: str, dataset: str, metric: Metric = ACCURACY) -> float | None:
+    """Our value of a cell with all its runs; None if any is missing."""
+    result: Result | None = table.results.get((method, dataset, metric.name, EDITION))
+    return result.mean if result and result.complete else None
+
+
+def compared(table: Table) -> tuple[list[str], list[str]]:
+    """Methods and datasets of which we have every cell: what averages over datasets can use."""
+    methods, datasets = table.ranked
+    have = [m for m in methods if all(mean(table, m, d) is not None for d in datasets)]
+    return have, list(datasets)
+
+
+def printed(number: int, method: str, dataset: str, metric: str) -> float | None:
+    cell = paper.cell(number, method, dataset, metric)
+    return cell.mean if cell else None
+
+
+def methods_of(number: int) -> list[str]:
+    """The methods among a table's rows, in its order; averages of rows are none."""
+    rows = dict.fromkeys(cell.method for cell in paper.cells(number))
+    return [row for row in rows if row in style.LOOKS]
+
+
+def dimension(dataset: str) -> int:
+    return registry.datasets()[dataset].shape[1]
+
+
+def lacking(methods: Iterable[str], table: str, datasets: Sequence[str] = ()) -> str:
+    """The note on methods without numbers of ours; empty if there are none."""
+    labels = [style.label(method) for method in methods]
+    if not labels:
+        return ""
+    where = f" on {', '.join(datasets)}" if datasets else ""
+    command = f"python -m benchmark reproduce {table}"
+    return f"Not run yet{where}: {', '.join(labels)} (`{command}`)."

@@ -1,0 +1,175 @@
+"""All printed cells against ours: on the diagonal we have the paper's number.
+
+One panel per kind of number, since features are counted, times measured and accuracies compared on
+scales of their own. The colour is the ledger's verdict (`python -m benchmark compare`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+
+from benchmark import ledger
+from benchmark.figures import labels, style
+from benchmark.ledger import Line
+
+NAMED = 4
+"""Accuracies that are named because they are furthest from the paper's."""
+
+
+@dataclass(frozen=True)
+class Panel:
+    """The cells of some metrics, on one pair of axes."""
+
+    title: str
+    metrics: tuple[str, ...]
+    log: bool = False
+
+
+PANELS = (
+    Panel("balanced accuracy (%)", ("balanced_accuracy",)),
+    Panel("selected features", ("selected_features",), log=True),
+    Panel("F1 of selection", ("f1_select",)),
+    Panel("rank, rank difference", ("mean_rank", "rank_difference")),
+    Panel(
+        "time (s or ms)",
+        ("train_seconds_per_epoch", "train_ms_per_epoch", "inference_ms_per_sample"),
+        log=True,
+    ),
+    Panel("share, ADTM (%)", ("proportion_percent", "adtm_percent")),
+    Panel("million parameters", ("trainable_parameters_millions",), log=True),
+)
+
+LOOKS = {
+    "exact": style.Look(style.BLUE, "o", 4),
+    "within noise": style.Look(style.SKY, "o", 4),
+    "differs": style.Look(style.VERMILION, "X", 4.5),
+    ledger.INCONSISTENT: style.Look(style.PURPLE, "D", 3.5),
+}
+"""How the verdicts that compare are drawn; the others have nothing to compare."""
+
+
+def draw(results: Path) -> Figure:
+    lines = ledger.build(results)
+    figure = style.figure(style.TWO_COLUMNS, 3.5)
+    places = figure.subplot_mosaic([[0, 0, 1, 2, 3], [0, 0, 4, 5, 6]], width_ratios=(1, 1, 1, 1, 1))
+    shown = 0
+    for i, panel in enumerate(PANELS):
+        axes = places[i]
+        cells = compared(lines, panel)
+        shown += len(cells)
+        axes.set_title(panel.title, loc="left", fontsize=style.TEXT if i == 0 else style.SMALL)
+        _diagonal(axes, cells, panel)
+        _points(axes, cells)
+        whole = sum(line.printed.metric in panel.metrics for line in lines)
+        _count(axes, f"{len(cells)} of {whole}", corner=bool(cells))
+    places[0].set_xlabel("paper")
+    places[0].set_ylabel("ours")
+    _legend(figure, [line for panel in PANELS for line in compared(lines, panel)])
+    style.note(
+        figure,
+        f"{shown} of {len(lines)} printed cells have a complete number of ours beside them; "
+        f"`python -m benchmark compare` says why for the others.",
+    )
+    style.settle(figure)
+    _name(places[0], compared(lines, PANELS[0]))
+    return figure
+
+
+def compared(lines: Sequence[Line], panel: Panel) -> list[Line]:
+    """The panel's cells that both sides have a number for."""
+    return [
+        line
+        for line in lines
+        if line.printed.metric in panel.metrics
+        and line.printed.mean is not None
+        and line.verdict.word in LOOKS
+        # A cell that the audit doubts keeps its word even where our runs are not complete.
+        and line.verdict.difference is not None
+        and _ours(line) is not None
+    ]
+
+
+def _ours(line: Line) -> float | None:
+    """Our number in the edition that the cell is judged by."""
+    return line.ours[line.edition].mean
+
+
+def _count(axes: Axes, text: str, corner: bool) -> None:
+    """How many of the panel's cells are drawn: in the corner, or in the middle of an empty panel."""
+    x, y = (0.97, 0.03) if corner else (0.5, 0.5)
+    ha, va = ("right", "bottom") if corner else ("center", "center")
+    small = {"fontsize": style.SMALL, "color": style.GREY}
+    axes.text(x, y, text, small, ha=ha, va=va, transform=axes.transAxes)
+
+
+def _diagonal(axes: Axes, cells: Sequence[Line], panel: Panel) -> None:
+    axes.set_aspect("equal")
+    values = [v for line in cells for v in (line.printed.mean, _ours(line)) if v is not None]
+    if panel.log:
+        values = [value for value in values if value > 0]
+    if not values:
+        axes.set_xticks([])
+        axes.set_yticks([])
+        return
+    low, high = min(values), max(values)
+    edge = 0.06 * (high - low or 1)
+    low, high = (low / 1.6, high * 1.6) if panel.log else (low - edge, high + edge)
+    if panel.log:
+        axes.set_xscale("log")
+        axes.set_yscale("log")
+        for axis in (axes.xaxis, axes.yaxis):
+            style.log_ticks(axis, low, high)
+    axes.plot([low, high], [low, high], color=style.GREY, linewidth=0.6, zorder=1)
+    axes.set_xlim(low, high)
+    axes.set_ylim(low, high)
+
+
+def _points(axes: Axes, cells: Sequence[Line]) -> None:
+    # What differs is drawn last, on top.
+    for word, look in LOOKS.items():
+        own = [line for line in cells if line.verdict.word == word]
+        axes.plot(
+            [line.printed.mean or 0.0 for line in own],
+            [_ours(line) or 0.0 for line in own],
+            look.marker,
+            ms=look.size,
+            color=look.colour,
+            mec="white",
+            mew=0.3,
+            ls="",
+        )
+
+
+def _name(axes: Axes, cells: Sequence[Line]) -> None:
+    """The accuracies furthest from the paper's, among those that differ beyond noise."""
+
+    def gap(line: Line) -> float:
+        return abs(line.verdict.difference or 0.0)
+
+    far = sorted((c for c in cells if c.verdict.word == "differs"), key=gap, reverse=True)[:NAMED]
+    names = [
+        labels.Name(line.printed.mean or 0.0, _ours(line) or 0.0, _title(line), 4) for line in far
+    ]
+    avoid = [(line.printed.mean or 0.0, _ours(line) or 0.0) for line in cells]
+    labels.place(axes, names, avoid)
+
+
+def _title(line: Line) -> str:
+    return f"{style.label(line.printed.method)}, {line.printed.dataset}"
+
+
+def _legend(figure: Figure, lines: Sequence[Line]) -> None:
+    handles, words = [], []
+    for word, look in LOOKS.items():
+        number = sum(line.verdict.word == word for line in lines)
+        handles.append(
+            Line2D([], [], marker=look.marker, ms=look.size + 0.5, ls="", color=look.colour)
+        )
+        words.append(f"{word} ({number})")
+    figure.legend(handles, words, loc="outside upper left", ncols=len(words))

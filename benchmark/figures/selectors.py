@@ -1,0 +1,57 @@
+"""What the figures on transferability share: names, looks, and what is missing."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from pathlib import Path
+
+from benchmark import transferability
+from benchmark.cells import Gap
+from benchmark.figures import style
+from benchmark.spec import UserError
+from benchmark.store import Store
+from benchmark.transferability import NONE, Transferability, Transferred
+
+TITLES = {
+    "knn": "KNN",
+    "svm": "SVM, polynomial kernel",
+    "svm:kernel=rbf": "SVM, RBF kernel",
+}
+"""The printed SVM is the polynomial one; the paper's text says RBF."""
+
+
+def read(results: Path) -> Transferability:
+    """What the records tell; a UserError if they tell nothing of any selector."""
+    found = transferability.build(Store(results))
+    if not any(cell.complete and cell.selector != NONE for cell in found.cells.values()):
+        raise UserError(
+            f"There are no complete runs of ProtoGate or its two halves in {results}.\n"
+            f"`python -m benchmark reproduce table23` does those that are missing; it can be "
+            f"interrupted and goes on from there."
+        )
+    return found
+
+
+def label(selector: str) -> str:
+    return "no selector" if selector == NONE else style.label(selector)
+
+
+def look(selector: str) -> style.Look:
+    return style.Look(style.GREY, "s") if selector == NONE else style.look(selector)
+
+
+def lacking(found: Transferability) -> list[str]:
+    """Sentences on what is missing, one per command that helps."""
+    by_verb: dict[str, list[tuple[Transferred, Gap]]] = defaultdict(list)
+    for cell in found.gaps:
+        if cell.gap:
+            by_verb[cell.gap.verb].append((cell, cell.gap))
+    sentences = []
+    for cells in by_verb.values():
+        models = list(dict.fromkeys(cell.model for cell, _ in cells))
+        datasets = list(dict.fromkeys(cell.dataset for cell, _ in cells))
+        gap = cells[0][1]
+        away = gap.word == "data unavailable"
+        who = "No data" if away else f"Incomplete, {', '.join(models)}"
+        sentences.append(f"{who}: {', '.join(datasets)} (`{gap.remedy(models, datasets)}`).")
+    return sentences

@@ -1,0 +1,50 @@
+"""What the figures of fitted models share."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+
+from benchmark import registry, specimen
+from benchmark.plan import Cell
+from benchmark.specimen import Explained, Specimen
+
+
+def cell_of(model: str, dataset: str) -> Cell:
+    return Cell(registry.models()[model], registry.data_ref(dataset))
+
+
+def read(results: Path, model: str, dataset: str) -> Specimen:
+    """The first split's specimen; a UserError with the command if there is none."""
+    return specimen.read(results, cell_of(model, dataset))
+
+
+def read_explained(results: Path, dataset: str) -> tuple[Specimen, Explained]:
+    """ProtoGate's, which explains itself."""
+    shown = read(results, "protogate", dataset)
+    assert shown.explained is not None
+    return shown, shown.explained
+
+
+def made(shown: Specimen) -> str:
+    """A sentence on the run that a figure shows."""
+    settings = "tuned settings" if shown.origin == "tuned" else "default settings, not tuned"
+    return (
+        f"Repeat {shown.spec.repeat}, fold {shown.spec.fold}; {settings}; balanced accuracy on "
+        f"this fold {100 * shown.accuracy:.1f} %."
+    )
+
+
+def outdated(results: Path, shown: Iterable[Specimen]) -> str:
+    """A sentence on runs that have other settings than would be taken now; empty if none has."""
+    old = []
+    for one in shown:
+        cell, split = cell_of(one.spec.model, one.spec.data.label), (one.spec.repeat, one.spec.fold)
+        if not specimen.up_to_date(results, cell, *split):
+            old.append(cell)
+    if not old:
+        return ""
+    models = ",".join(dict.fromkeys(cell.model for cell in old))
+    datasets = ",".join(dict.fromkeys(cell.data.label for cell in old))
+    command = f"python -m benchmark specimen --models {models} --datasets {datasets}"
+    return f"Fitted with settings that are no longer chosen (`{command}`)."

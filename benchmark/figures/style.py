@@ -1,0 +1,257 @@
+"""One look for all figures: sizes, colours, markers, and files that are the same every time.
+
+Drawn without pyplot, so that nothing depends on a display or on what was drawn before.
+"""
+
+from __future__ import annotations
+
+import io
+import textwrap
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import matplotlib
+from matplotlib.artist import Artist
+from matplotlib.axes import Axes
+from matplotlib.axis import Axis
+from matplotlib.figure import Figure
+from matplotlib.layout_engine import ConstrainedLayoutEngine
+from matplotlib.lines import Line2D
+from matplotlib.text import Text
+from matplotlib.ticker import NullLocator
+
+from benchmark import paper
+from benchmark.store import write_atomic
+
+ONE_COLUMN, TWO_COLUMNS = 3.25, 6.75
+"""Widths in inches, as the paper's columns."""
+TEXT, SMALL = 7.5, 6.5
+"""Points at print size; nothing is smaller than SMALL."""
+DPI = 300
+
+# Okabe and Ito's colours, which people with any common colour blindness can tell apart. Their
+# yellow is left out: it vanishes on white paper.
+BLACK, GREY = "#000000", "#7f7f7f"
+ORANGE, SKY, GREEN = "#E69F00", "#56B4E9", "#009E73"
+BLUE, VERMILION, PURPLE = "#0072B2", "#D55E00", "#CC79A7"
+PALETTE = (BLUE, ORANGE, GREEN, PURPLE, SKY, VERMILION, BLACK, GREY)
+PALE = "#d9d9d9"
+"""Grids, reference lines and everything that must not draw attention."""
+
+RC: dict[Any, Any] = {
+    "font.family": "DejaVu Sans",  # comes with matplotlib, so it is the same everywhere
+    "font.size": TEXT,
+    "axes.titlesize": TEXT,
+    "axes.labelsize": TEXT,
+    "xtick.labelsize": SMALL,
+    "ytick.labelsize": SMALL,
+    "legend.fontsize": SMALL,
+    "legend.frameon": False,
+    "legend.handletextpad": 0.5,
+    "legend.columnspacing": 1.0,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.linewidth": 0.6,
+    "axes.grid": True,
+    "axes.axisbelow": True,
+    "grid.color": PALE,
+    "grid.linewidth": 0.4,
+    "xtick.major.width": 0.6,
+    "ytick.major.width": 0.6,
+    "xtick.major.size": 2.5,
+    "ytick.major.size": 2.5,
+    "xtick.minor.size": 1.5,
+    "ytick.minor.size": 1.5,
+    "lines.linewidth": 1.1,
+    "lines.markersize": 5,
+    "patch.linewidth": 0.6,
+    "figure.dpi": 100,
+    "savefig.dpi": DPI,
+    "svg.fonttype": "path",  # looks the same on machines without the font
+    "svg.hashsalt": "protogate-benchmark",  # else the names inside the file are random
+}
+
+
+@contextmanager
+def applied() -> Iterator[None]:
+    """Matplotlib's own defaults with ours on top; a user's matplotlibrc has no say."""
+    with matplotlib.rc_context():
+        matplotlib.rcdefaults()
+        matplotlib.rcParams.update(RC)
+        yield
+
+
+# Methods -----------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Look:
+    """How a method is drawn, in every figure."""
+
+    colour: str
+    marker: str
+    size: float = 5.0
+
+
+# The marker tells the family (square: selects none, triangle: global, circle: local), the colour
+# the method within it. Vermilion and the star are ProtoGate's alone.
+LOOKS = {
+    "ridge": Look(BLUE, "s"),
+    "svm": Look(ORANGE, "s"),
+    "knn": Look(GREEN, "s"),
+    "mlp": Look(PURPLE, "s"),
+    "lasso": Look(BLUE, "^", 5.5),
+    "rf": Look(GREEN, "^", 5.5),
+    "xgboost": Look(ORANGE, "^", 5.5),
+    "catboost": Look(PURPLE, "^", 5.5),
+    "lightgbm": Look(SKY, "^", 5.5),
+    "stg": Look(BLACK, "^", 5.5),
+    "tabnet": Look(BLACK, "o", 5.5),
+    "l2x": Look(ORANGE, "o", 5.5),
+    "invase": Look(PURPLE, "o", 5.5),
+    "realx": Look(GREEN, "o", 5.5),
+    "lspin": Look(BLUE, "o", 5.5),
+    "llspin": Look(SKY, "o", 5.5),
+    "protogate": Look(VERMILION, "*", 9),
+    "protogate-global": Look(BLUE, "<", 5.5),
+    "protogate-local": Look(GREEN, ">", 5.5),
+}
+OTHER = Look(GREY, "X", 5.5)
+VARIANTS = {"protogate-global": "ProtoGate-global", "protogate-local": "ProtoGate-local"}
+
+
+def look(method: str) -> Look:
+    """A method's colour and marker; grey crosses for models of one's own."""
+    return LOOKS.get(method, OTHER)
+
+
+def label(method: str) -> str:
+    """A method's name as the paper prints it."""
+    return paper.LABELS.get(method) or VARIANTS.get(method, method)
+
+
+DATASETS = {
+    "colon": Look(VERMILION, "o"),
+    "lung": Look(BLUE, "s"),
+    "meta-dr": Look(GREEN, "^", 5.5),
+    "meta-pam": Look(PURPLE, "v", 5.5),
+    "prostate": Look(ORANGE, "D", 4.5),
+    "tcga-2y": Look(SKY, "P", 5.5),
+    "toxicity": Look(BLACK, "X", 5.5),
+}
+"""The looks of the paper's datasets, where they and not the methods are told apart."""
+
+
+# Figures -----------------------------------------------------------------------------------------
+
+
+def figure(width: float = TWO_COLUMNS, height: float = 2.4) -> Figure:
+    """An empty figure that arranges its parts by itself."""
+    return Figure(figsize=(width, height), layout="constrained")
+
+
+def panel(axes: Axes, letter: str, title: str = "") -> None:
+    """A panel's letter and title, flush left above it."""
+    # The words of one line are told apart by weight, which mathtext can do within a text.
+    axes.set_title(rf"$\mathbf{{{letter}}}$  {title}", loc="left")
+
+
+def note(figure: Figure, *sentences: str) -> None:
+    """Small grey lines below the figure: what is missing and how to get it."""
+    width = int(figure.get_size_inches()[0] * 72 / (0.54 * SMALL))
+    lines = [
+        line for s in sentences if s for line in textwrap.wrap(s, width, break_on_hyphens=False)
+    ]
+    if lines:
+        text = "\n".join(lines).replace("$", r"\$")
+        figure.supxlabel(text, x=0.005, ha="left", fontsize=SMALL, color=GREY)
+
+
+def several(names: list[str], limit: int = 8) -> str:
+    """Names in a sentence; beyond the limit only how many more."""
+    more = f" and {len(names) - limit} more" if len(names) > limit else ""
+    return ", ".join(names[:limit]) + more
+
+
+Points = Mapping[str, tuple[float, float]]
+"""Method -> its place in a panel."""
+
+
+def pairs(axes: Axes, theirs: Points, ours: Points) -> None:
+    """The paper's points hollow, ours filled, and a line between the two of a method."""
+    for method, (x, y) in theirs.items():
+        seen = look(method)
+        if method in ours:
+            axes.plot(*zip((x, y), ours[method], strict=True), color=GREY, linewidth=0.6)
+        axes.plot(x, y, seen.marker, ms=seen.size, mec=seen.colour, mfc="white", mew=0.9)
+    for method, (x, y) in ours.items():
+        seen = look(method)
+        axes.plot(x, y, seen.marker, ms=seen.size, color=seen.colour, mec="white", mew=0.4)
+
+
+def sides() -> tuple[list[Line2D], list[str]]:
+    """Handles and words of a legend for `pairs`."""
+    hollow = Line2D([], [], marker="o", ls="", color=BLACK, mfc="white", mew=0.9)
+    filled = Line2D([], [], marker="o", ls="", color=BLACK)
+    return [hollow, filled], ["paper", "ours"]
+
+
+def legend_above(axes: Axes, handles: Sequence[Artist], words: Sequence[str]) -> None:
+    """A legend in the line of the panel's title, where it hides no data."""
+    axes.legend(
+        handles,
+        words,
+        ncols=len(words),
+        loc="lower right",
+        bbox_to_anchor=(1.01, 0.98),
+        borderaxespad=0.1,
+    )
+
+
+def log_ticks(axis: Axis, low: float, high: float) -> None:
+    """Ticks with plain numbers: powers of ten; where there is at most one, also 2 and 5."""
+    powers = [10.0**p for p in range(-6, 9)]
+    ticks = [tick for tick in powers if low <= tick <= high]
+    if len(ticks) < 2:
+        ticks = [x * p for p in powers for x in (1, 2, 5) if low <= x * p <= high]
+    axis.set_ticks(ticks, [f"{tick:g}" for tick in ticks])
+    axis.set_minor_locator(NullLocator())
+
+
+def stand_out(texts: Iterable[Text], methods: Iterable[str]) -> None:
+    """ProtoGate's name among the methods along an axis, as beside its points."""
+    for text, method in zip(texts, methods, strict=True):
+        if method == "protogate":
+            text.set(color=look(method).colour, fontweight="bold")
+
+
+def settle(figure: Figure) -> None:
+    """Arrange the figure for good: what is measured from here on stays true."""
+    if isinstance(figure.get_layout_engine(), ConstrainedLayoutEngine):
+        figure.draw_without_rendering()
+        figure.set_layout_engine("none")
+
+
+# Files -------------------------------------------------------------------------------------------
+
+
+def save(figure: Figure, name: str, folder: Path) -> list[Path]:
+    """Write NAME.png and NAME.svg, byte for byte the same for the same figure."""
+    with applied():
+        settle(figure)  # both files show the same arrangement
+        files = {
+            folder / f"{name}.png": _bytes(figure, "png", {"Software": None}),
+            folder / f"{name}.svg": _bytes(figure, "svg", {"Date": None, "Creator": None}),
+        }
+    for path, content in files.items():
+        write_atomic(path, content)
+    return list(files)
+
+
+def _bytes(figure: Figure, kind: str, metadata: dict[str, Any]) -> bytes:
+    buffer = io.BytesIO()
+    figure.savefig(buffer, format=kind, metadata=metadata, facecolor="white")
+    return buffer.getvalue()

@@ -1,0 +1,250 @@
+"""Everything the page shows, as one plain value that becomes its data."""
+
+from __future__ import annotations
+
+import base64
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import benchmark
+from benchmark import ledger, paper, statistics
+from benchmark.audit import audit, doubtful
+from benchmark.audit.findings import FAILS, HOLDS, Finding, label, printed, shown
+from benchmark.cells import Table
+from benchmark.ledger import INCONSISTENT, Line
+from benchmark.ledger_render import LEGEND
+from benchmark.render import MARKS
+from benchmark.report.archive import SPLITS, Archive, surroundings
+from benchmark.report.tables import Gathered, editions, filled
+from benchmark.store import Store
+
+if TYPE_CHECKING:
+    from benchmark.claims import Claim, Outcome
+    from benchmark.deviations import Deviation
+
+MEANINGS = {
+    "exact": "mean and deviation equal in every printed digit",
+    "within noise": "not equal, but Welch's test does not tell the two means apart (p ≥ 0.05)",
+    "differs": "Welch's test tells the two means apart (p < 0.05)",
+    INCONSISTENT: "the printed number contradicts itself, another number or the text",
+    "incomplete": "some of the planned runs are there",
+    "failed": "all runs failed",
+    "not run": "no runs yet, or not all of them",
+    "data unavailable": "the dataset has to be fetched by hand and was not at hand",
+    "not in paper": "the paper prints nothing to compare with",
+}
+SYMBOLS = {
+    **MARKS, INCONSISTENT: "!", "incomplete": "…", "failed": "×", "not run": "–",
+    "data unavailable": "∅", "not in paper": "·",
+}  # fmt: skip
+"""A verdict is never told by its colour alone."""
+
+LARGEST = 5
+"""How many differences the overview names."""
+
+
+@dataclass(frozen=True)
+class Judged:
+    """What we make of the paper: its cells, its consistency, its sentences, its code."""
+
+    lines: list[Line]
+    findings: list[Finding]
+    claims: list[Claim]
+    deviations: list[Deviation]
+
+
+def judge(store: Store, built: Mapping[str, Table]) -> Judged:
+    """All judgements, from tables that are built already."""
+    from benchmark import claims, deviations  # need numpy, which the tables do not
+
+    return Judged(
+        ledger.compare(built),
+        audit(),
+        claims.judge_all(built),
+        deviations.build(store.root, store),
+    )
+
+
+def gather(
+    archive: Archive, built: Mapping[str, Table], judged: Judged, figures: Path
+) -> dict[str, Any]:
+    """The page's data, from records, tables, judgements and the drawings in `figures`."""
+    gathered = Gathered(archive, doubtful(judged.findings))
+    shown_tables = [gathered.table(table) for table in built.values()]
+    return {
+        "version": benchmark.__version__,
+        "splits": SPLITS,
+        "planned": statistics.RUNS,
+        "words": [
+            {"word": word, "symbol": SYMBOLS[word], "meaning": meaning}
+            for word, meaning in MEANINGS.items()
+        ],
+        "editions": editions(),
+        "legend": LEGEND,
+        "tables": shown_tables,
+        "lines": [_line(line) for line in judged.lines],
+        "highlights": highlights(judged.lines, judged.findings),
+        "findings": [_finding(finding) for finding in judged.findings],
+        "figures": drawings(figures),
+        "claims": [_claim(claim) for claim in judged.claims],
+        "deviations": [_deviation(entry) for entry in judged.deviations],
+        "environment": surroundings(archive, gathered.provenance),
+        "settings": gathered.settings.values,
+        "choices": gathered.choices.values,
+        "runs": gathered.runs.values,
+    }
+
+
+def _claim(claim: Claim) -> dict[str, Any]:
+    """A sentence of the paper, judged on its own numbers and on our runs."""
+
+    def outcome(value: Outcome) -> dict[str, Any]:
+        return filled(
+            word=value.word,
+            evidence=value.evidence,
+            support=None if value.support is None else round(value.support, 3),
+            lacking=value.lacking,
+        )
+
+    return {
+        "id": claim.statement.id,
+        "topic": claim.statement.topic,
+        "where": claim.statement.where,
+        "claim": claim.statement.claim,
+        "reading": claim.statement.reading,
+        "word": claim.outcome.word,
+        "paper": outcome(claim.paper),
+        "ours": {edition: outcome(value) for edition, value in claim.ours.items()},
+    }
+
+
+def _deviation(entry: Deviation) -> dict[str, Any]:
+    """Where text, numbers and code disagree, with the effects as text."""
+    from benchmark.deviations import SOURCES
+
+    return {
+        "id": entry.id,
+        "title": entry.title,
+        "where": entry.where,
+        "said": filled(**{title: getattr(entry, key) for key, title in SOURCES.items()}),
+        "effects": [
+            filled(
+                what=effect.what,
+                sides=effect.sides,
+                difference="" if effect.difference is None else f"{effect.difference:+.2f}",
+                p="" if effect.p is None else f"{effect.p:.2g}",
+                lacking=[f"{lack.side}: {lack.reason}" for lack in effect.lacking],
+            )
+            for effect in entry.effects
+        ],
+    }
+
+
+# Printed cells -----------------------------------------------------------------------------------
+
+
+def _line(line: Line) -> dict[str, Any]:
+    """One printed cell: the paper's value, ours per edition, and the verdict that counts."""
+    cell = line.printed
+    decimals = paper.decimals(cell.table, cell.metric)
+    ours = {
+        edition: [shown(value.mean, value.std, decimals), value.n, value.verdict.word]
+        for edition, value in line.ours.items()
+        if value.mean is not None
+    }
+    return {
+        "table": cell.table,
+        "method": cell.method,
+        "label": label(cell.method),
+        "dataset": cell.dataset,
+        "metric": cell.metric,
+        "paper": printed(cell),
+        "ours": ours,
+        "edition": line.edition,
+        "word": line.verdict.word,
+        "why": line.verdict.why,
+        "finding": line.finding.id if line.finding else None,
+    }
+
+
+def _finding(finding: Finding) -> dict[str, Any]:
+    return filled(**asdict(finding))
+
+
+def highlights(lines: Sequence[Line], findings: Sequence[Finding]) -> list[dict[str, Any]]:
+    """What a reader should know first, each with the place where it is shown in full."""
+    published = [line.ours["published"].verdict.word for line in lines if "published" in line.ours]
+    words = Counter(word for word in published if word not in ("not run", "data unavailable"))
+    verdicts = Counter(finding.verdict for finding in findings)
+    doubts = sum(line.finding is not None for line in lines)
+    found: list[dict[str, Any]] = [
+        {
+            "text": f"{verdicts[FAILS]} of {verdicts.total()} checks of the paper against itself "
+            f"do not hold ({verdicts[HOLDS]} do); {doubts} printed cells cannot be right as they "
+            f"stand.",
+            "link": "#audit",
+        }
+    ]
+    if words.total():
+        found.insert(
+            0,
+            {
+                "text": f"{words['exact']} of {words.total()} cells that were run with settings "
+                f"known to reproduce them do so in every printed digit"
+                + (f", and {words['differs']} differ." if words["differs"] else "."),
+                "link": "#cells?edition=published",
+            },
+        )
+    if largest := _largest(lines):
+        found.append(
+            {
+                "text": "With settings chosen by the paper's own rule, accuracies differ most for",
+                "link": "#cells?verdict=differs",
+                "items": largest,
+            }
+        )
+    return found
+
+
+def _largest(lines: Sequence[Line]) -> list[str]:
+    """The accuracies that are farthest from the printed ones, by the paper's own rule."""
+    differing = [
+        (line.printed, ours)
+        for line in lines
+        if line.printed.metric == "balanced_accuracy"
+        and (ours := line.ours.get("prescribed"))
+        and ours.verdict.word == "differs"
+        and ours.verdict.difference is not None
+    ]
+    differing.sort(key=lambda pair: -abs(pair[1].verdict.difference or 0.0))
+    return [
+        f"{label(cell.method)} on {cell.dataset} (Table {cell.table}): {ours.mean:.2f}, "
+        f"paper {cell.mean:.2f}"
+        for cell, ours in differing[:LARGEST]
+    ]
+
+
+# Drawings ----------------------------------------------------------------------------------------
+
+
+def drawings(folder: Path) -> list[dict[str, Any]]:
+    """All figures in the registry's order, those of the folder in the smaller of their two forms."""
+    from benchmark.figures import FIGURES
+
+    return [
+        {"name": name, "title": title, **_drawing(folder, name)} for name, title in FIGURES.items()
+    ]
+
+
+def _drawing(folder: Path, name: str) -> dict[str, str]:
+    vector, pixels = folder / f"{name}.svg", folder / f"{name}.png"
+    if vector.is_file() and not (
+        pixels.is_file() and 4 * pixels.stat().st_size / 3 < vector.stat().st_size
+    ):
+        return {"svg": vector.read_text("utf-8")}
+    if pixels.is_file():
+        return {"png": base64.b64encode(pixels.read_bytes()).decode()}
+    return {}

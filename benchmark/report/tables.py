@@ -1,0 +1,254 @@
+"""Built tables as values for the page: what is shown, what a click reveals, and the commands.
+
+Numbers that a reader sees are formatted here, as everywhere else in the project, so that the page
+never rounds differently. Runs are kept to five digits, enough for a drawing and a list.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict
+from functools import cache
+from math import sqrt
+from typing import Any
+
+from benchmark import statistics as stats
+from benchmark.audit.findings import Finding, Key
+from benchmark.cells import Pair, Result, Row, Summary, Table
+from benchmark.recipes import Metric
+from benchmark.render import MEANING, MISSING, TIES
+from benchmark.report.archive import SPLITS, Archive, Index, Provenance
+
+SUMMARIES = {"mean_rank": ("Rank", 2), "adtm_percent": ("ADTM", 1)}
+"""Columns behind the datasets: heading and decimals."""
+
+
+class Gathered:
+    """The tables of the page, and what their cells point to."""
+
+    def __init__(self, archive: Archive, doubts: Mapping[Key, Finding]) -> None:
+        self.archive, self.doubts = archive, doubts
+        self.provenance = Provenance()
+        self.runs, self.settings, self.choices = Index(), Index(), Index()
+
+    def table(self, table: Table) -> dict[str, Any]:
+        """One table: columns, rows with the printed cells, and our cells of every edition."""
+        recipe = table.recipe
+        return {
+            "name": recipe.name,
+            "title": recipe.title,
+            "paper": recipe.paper,
+            "columns": [self._column(table, *column) for column in recipe.columns],
+            "summaries": _summary_columns(table),
+            "rows": [self._row(table, row) for row in table.rows],
+            "cells": [cell for r in table.shown if (cell := self._cell(table, r))],
+            "ranking": _ranking(table),
+        }
+
+    def _column(self, table: Table, dataset: str, metric: Metric) -> dict[str, Any]:
+        several = sum(not m.overall for m in table.recipe.metrics) > 1
+        heading = dataset if dataset and not several else metric.heading
+        rank = table.recipe.rank
+        return filled(
+            dataset=dataset,
+            metric=metric.name,
+            heading=heading,
+            group=dataset if several else "",
+            decimals=metric.decimals,
+            # Only where the table itself says that larger is better.
+            ranked=bool(rank and rank.metric == metric.name),
+            within=bool(metric.deviation),
+            timed=metric.timed,
+        )
+
+    def _row(self, table: Table, row: Row) -> dict[str, Any]:
+        return {**asdict(row), "printed": [self._printed(table, row, *c) for c in _columns(table)]}
+
+    def _printed(self, table: Table, row: Row, dataset: str, metric: Metric) -> Any:
+        cell = table.recipe.printed(row.method, dataset, metric.name)
+        if cell is None:
+            return None
+        doubt = self.doubts.get((cell.table, cell.method, cell.dataset, cell.metric))
+        numbers = _texts((cell.mean, cell.std), metric.decimals) if cell.mean is not None else ["–"]
+        return filled(value=numbers, doubt=doubt.id if doubt else "")
+
+    def _cell(self, table: Table, result: Result) -> dict[str, Any] | None:
+        place = [i for i, c in enumerate(_columns(table)) if _is(result, *c)]
+        if not place:
+            return None
+        metric = _columns(table)[place[0]][1]
+        key = self.archive.find(result.setting, result.dataset) if result.setting else None
+        gap, verdict = result.gap, result.verdict
+        model = result.model or result.method
+        return filled(
+            row=[row.method for row in table.rows].index(result.method),
+            column=place[0],
+            edition=result.edition,
+            value=_texts((result.mean, result.shown_std), metric.decimals) if result.values else [],
+            n=result.n,
+            planned=result.planned,
+            interval=_interval(result, metric.decimals),
+            word=verdict.word,
+            why=verdict.why,
+            p=_p(verdict.p),
+            p_corrected=_p(verdict.p_corrected),
+            runs=self._runs(table, result, metric, key),
+            setting=self._setting(key, result),
+            choice=self._choice(result),
+            reason=gap.reason if gap else "",
+            command=_command(result, metric, key, model),
+            note=result.note,
+            failures=result.failures,
+            message=result.message,
+        )
+
+    def _runs(self, table: Table, result: Result, metric: Metric, key: str | None) -> int | None:
+        """The runs' values, one place per planned split where the splits are known."""
+        if len(result.values) < 2:
+            return None
+        values: list[float | None] = list(result.values)
+        if key is not None:
+            reads = table.recipe.source(result.method).metric(metric)
+            records = [self.archive.settings[key].get(split) for split in SPLITS]
+            found = [reads.of(r) if r and r["status"] == "ok" else None for r in records]
+            # A special cell may hold something else than its records' values.
+            if [value for value in found if value is not None] == values:
+                values = found
+        return self.runs.place([None if v is None else _short(v) for v in values])
+
+    def _setting(self, key: str | None, result: Result) -> int | None:
+        if result.params is None:
+            return None
+        about: dict[str, Any] = {"params": result.params}
+        if key is not None:
+            about |= {"key": key, **self.provenance.of_setting(self.archive.settings[key])}
+        return self.settings.place(about, key)
+
+    def _choice(self, result: Result) -> int | None:
+        choice = result.choice
+        if choice is None:
+            return None
+        value = asdict(choice)
+        value["valid"] = _short(choice.valid)
+        for candidate in value["candidates"]:
+            if candidate["valid"] is not None:
+                candidate["valid"] = _short(candidate["valid"])
+        return self.choices.place(value, (choice.model, choice.dataset))
+
+
+def _columns(table: Table) -> list[tuple[str, Metric]]:
+    return table.recipe.columns
+
+
+def _is(result: Result, dataset: str, metric: Metric) -> bool:
+    return (result.dataset, result.metric) == (dataset, metric.name)
+
+
+def _command(result: Result, metric: Metric, key: str | None, model: str) -> str:
+    """What does the cell's runs again; or, where there are none, what does them at all."""
+    if result.gap is not None:
+        return result.gap.remedy([model], [result.dataset])
+    if metric.timed and result.model:
+        return f"python -m benchmark time --models {model} --datasets {result.dataset}"
+    return f"python -m benchmark verify {key}" if key else ""
+
+
+def _summary_columns(table: Table) -> list[dict[str, Any]]:
+    """Rank and ADTM: per edition and row ours, the paper's from its printed cells, a verdict."""
+    if not table.ranked[0]:
+        return []
+    columns = []
+    for name, (heading, decimals) in SUMMARIES.items():
+        cells = {
+            edition: [
+                _summary(table, table.summaries.get((row.method, edition, name)), decimals)
+                for row in table.rows
+            ]
+            for edition in table.editions
+        }
+        columns.append({"name": name, "heading": heading, "editions": cells})
+    return columns
+
+
+def _summary(table: Table, summary: Summary | None, decimals: int) -> dict[str, Any] | None:
+    if summary is None:
+        return None
+    as_printed = summary.name == "mean_rank" and table.fully_ranked
+    paper = summary.printed if as_printed else summary.same_cells
+    verdict = summary.verdict if as_printed else summary.same_verdict
+    return filled(
+        value=_pair(summary.ours, decimals),
+        paper=_pair(paper, decimals),
+        printed=_pair(summary.printed, decimals),
+        as_printed=as_printed,
+        n=summary.n,
+        word=verdict.word if verdict else "",
+        why=verdict.why if verdict else summary.verdict.why,
+    )
+
+
+def _ranking(table: Table) -> str:
+    """In one sentence, what the ranks are computed over."""
+    rule, (methods, datasets) = table.recipe.rank, table.ranked
+    if rule is None or not methods:
+        return ""
+    return (
+        f"Rank: mean ± deviation over {len(datasets)} datasets ({', '.join(datasets)}) among "
+        f"{len(methods)} methods, 1 = best; {TIES[rule.ties]}, missing cells "
+        f"{MISSING[rule.missing]}. ADTM: 0 = the worst of these methods on every dataset, 100 = "
+        f"the best. The paper's values are computed from its printed values of the same cells"
+        + (", its ranks are as printed." if table.fully_ranked else ".")
+    )
+
+
+def editions() -> dict[str, str]:
+    """What each edition means."""
+    return dict(MEANING)
+
+
+# Numbers -----------------------------------------------------------------------------------------
+
+
+def filled(**values: Any) -> dict[str, Any]:
+    """Without what is empty: most fields of most cells are."""
+    return {k: v for k, v in values.items() if v not in (None, "", [], (), {}) and v is not False}
+
+
+def _short(value: float) -> float:
+    return float(f"{value:.5g}")
+
+
+def _texts(pair: tuple[float | None, float | None], decimals: int) -> list[str]:
+    return [f"{value:.{decimals}f}" for value in pair if value is not None]
+
+
+def _pair(pair: Pair | None, decimals: int) -> list[str]:
+    return _texts(pair, decimals) if pair else []
+
+
+def _p(value: float | None) -> str:
+    return "" if value is None else f"{value:.2g}"
+
+
+def _interval(result: Result, decimals: int) -> list[str]:
+    """95 % intervals of the mean: runs taken as independent, and allowing for what they share."""
+    if result.mean is None or result.std is None:
+        return []
+    t = t_quantile(result.n - 1)
+    errors = [1 / result.n] + [1 / result.n + stats.RHO] * (result.n == stats.RUNS)
+    halves = [t * result.std * sqrt(error) for error in errors]
+    return [
+        f"{bound:.{decimals}f}"
+        for half in halves
+        for bound in (result.mean - half, result.mean + half)
+    ]
+
+
+@cache
+def t_quantile(df: int, alpha: float = stats.ALPHA) -> float:
+    """The t whose two-sided p-value is alpha, by bisection."""
+    low, high = 0.0, 1e3
+    for _ in range(80):
+        middle = (low + high) / 2
+        low, high = (middle, high) if stats.student_p(middle, df) > alpha else (low, middle)
+    return high

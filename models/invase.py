@@ -1,0 +1,170 @@
+"""INVASE: instance-wise variable selection.
+
+Reference: Yoon, Jordon and van der Schaar, 2019. Selects features per sample.
+
+selector  p(x) = sigmoid of one logit per feature; mask s ~ Bernoulli(p), feature by feature
+predictor f(x * s), trained with cross-entropy on sampled masks; the paper's critic
+baseline  b(x), the same network on all features, trained with cross-entropy
+reward    R = log f_y(x * s) - log b_y(x), a constant for the selector's step
+selector's loss  mean over samples of  -R * log P(s) + lam * mean_d p_d
+
+All layers of all networks have the penalty 1e-3 * squared weights. A feature is selected for a
+sample if p > 1/2; the prediction is f(x * 1[p > 1/2]).
+"""
+
+import torch
+from torch import nn
+
+from ._selectors import (
+    Means,
+    SelectorClassifier,
+    adam,
+    kernel_penalty,
+    kernels,
+    mask_facts,
+    products,
+    uniform,
+    validation,
+)
+
+EPS = 1e-8
+"""Inside the logarithms of the rewards."""
+
+
+class INVASE(SelectorClassifier):
+    """Selector, predictor and baseline, trained together by policy gradients.
+
+    lam : weight of the mean probability over features.
+    batch_size : drawn with replacement, min(1000, n) in the original. One batch is an epoch there.
+    class_weight : "balanced" weighs each sample's log-likelihood, in all three losses.
+    checkpoint : "last" as in the original, or a check's number as in L2X.
+
+    The cited code hard-codes two classes in the selector's loss; the true class's probability, as
+    above, is the same for two and works for more. Some versions of the code sample the mask in
+    prediction too; here it is p > 1/2.
+    """
+
+    def __init__(
+        self,
+        *,
+        lam=1.0,
+        activation="relu",
+        selector_hidden=(100, 100),
+        predictor_hidden=(200, 200),
+        lr=1e-4,
+        steps=5000,
+        batch_size=1000,
+        class_weight=None,
+        check_every=50,
+        checkpoint="last",
+        random_state=None,
+    ):
+        self.lam = lam
+        self.activation = activation
+        self.selector_hidden = selector_hidden
+        self.predictor_hidden = predictor_hidden
+        self.lr = lr
+        self.steps = steps
+        self.batch_size = batch_size
+        self.class_weight = class_weight
+        self.check_every = check_every
+        self.checkpoint = checkpoint
+        self.random_state = random_state
+
+    def _fit(self, X, y, weights, valid, rng):
+        n, n_features = X.shape
+        self.net_ = net = nn.ModuleDict(
+            {
+                "selector": self._selector(n_features),
+                "predictor": self._predictor(n_features),
+                "baseline": self._predictor(n_features),
+            }
+        )
+        # Three optimisers in the original. Every number of the selector's step is recorded before
+        # the others move, so one Adam on the sum of the losses is the same.
+        optimizer = adam(net, self.lr, kernels(net))
+        predictor, baseline = TwoModes(net["predictor"]), TwoModes(net["baseline"])
+        means = Means()
+
+        def step(rows):
+            rows = torch.from_numpy(rng.integers(n, size=len(rows)))  # with replacement
+            x, labels = X.index_select(0, rows), y[rows]
+            logits = net["selector"](x)
+            p = torch.sigmoid(logits.detach())
+            s = uniform(rng, p.shape).lt_(p)
+
+            f, f_train = predictor(x * s)
+            b, b_train = baseline(x)
+            reward = log_likelihood(f, labels) - log_likelihood(b, labels)
+            if weights is not None:
+                reward = reward * weights[labels]
+
+            optimizer.zero_grad()
+            loss_f = nn.functional.cross_entropy(f_train, labels, weights)
+            loss_b = nn.functional.cross_entropy(b_train, labels, weights)
+            (loss_f + loss_b).backward()
+            logits.backward(policy_gradient(p, s, reward, self.lam) / len(rows))
+            optimizer.step()
+            means.add(
+                train_loss=loss_f,
+                baseline_loss=loss_b,
+                reward=reward.mean(),
+                probability=p.mean(),
+            )
+
+        def check():
+            numbers = means.take() | mask_facts(self._mask(X))
+            if valid is not None:
+                p = torch.sigmoid(net["selector"](valid[0]))
+                penalty = self.lam * float(p.mean()) + kernel_penalty(kernels(net))
+                numbers |= validation(self._logits(valid[0]), valid[1], weights, penalty)
+            return numbers
+
+        training = self._train(net, step, check, n, valid, rng)
+        self.seconds_per_epoch_ = training.seconds_per_epoch
+        self.fit_report_ = training.report()
+
+    def matrix_products(self, batch, _n_features, _n_classes):
+        """Shapes (m, k, n) of the products of one training step: what its speed is measured by."""
+        shapes = []
+        for net in self.net_.values():
+            shapes += products(net, batch, inputs=False)
+        for name in ("predictor", "baseline"):
+            _first, *rest = kernels(self.net_[name])
+            shapes += [(batch, W.shape[1], W.shape[0]) for W in rest]  # once more, for the reward
+        return shapes
+
+
+class TwoModes:
+    """A predictor's output in inference mode, without gradient, and in training mode.
+
+    The modes part at the first batch norm, so the first layer, which is most of the work, is shared.
+    """
+
+    def __init__(self, net):
+        self.first, self.rest = net[:2], net[2:]
+
+    def __call__(self, x):
+        hidden = self.first(x)
+        self.rest.eval()
+        with torch.no_grad():
+            inference = self.rest(hidden)
+        self.rest.train()
+        return inference, self.rest(hidden)
+
+
+def log_likelihood(logits, y):
+    """log(probability of the true class + 1e-8), per sample."""
+    return torch.log(torch.softmax(logits, dim=1).gather(1, y[:, None])[:, 0] + EPS)
+
+
+def policy_gradient(p, s, reward, lam):
+    """Gradient of the selector's loss with respect to its logits, per sample, for a drawn mask s.
+
+    p = sigmoid(logits), s is 0 or 1; then d log P(s) = s - p and d p = p (1 - p). The mean over masks
+    is the gradient of -E[R] + lam * mean_d p_d.
+
+    NOTE[DIFF] The original adds 1e-8 inside the logarithms of P(s) too. That changes the gradient's
+    mean by 1e-8 of the reward, which is less than single precision resolves.
+    """
+    return lam / p.shape[1] * (p * (1 - p)) - reward[:, None] * (s - p)

@@ -1,0 +1,232 @@
+"""REAL-X: explanations that do not leak the label, and EVAL-X to judge them.
+
+Reference: Jethani et al., 2021. Selects features per sample.
+
+stage 1   predictor q(y | x * r) with random masks r ~ Bernoulli(1/2), new ones for every batch;
+          cross-entropy + 1e-3 * squared weights
+stage 2   selector with logits l(x), the predictor fixed: maximise
+          E_s[F(s)] - lam * mean_d sigmoid(l_d),  F(s) = log q_y(x * s),  s ~ Bernoulli(sigmoid(l)),
+          by the gradient estimator REBAR with relaxed masks of temperature tau
+
+A feature is selected for a sample if sigmoid(l) > 1/2. The prediction is that of the official code:
+the predictor on all features. It depends neither on the selector nor on lam, so the validation
+accuracy cannot choose lam. EVAL-X, `also_predict`, is the prediction from the selected features by a
+second predictor that was trained like the first.
+"""
+
+import numpy as np
+import torch
+from torch import nn
+
+from ._networks import tensor
+from ._selectors import (
+    Means,
+    SelectorClassifier,
+    adam,
+    kernel_penalty,
+    kernels,
+    mask_facts,
+    products,
+    uniform,
+    validation,
+)
+
+EPS = 1e-5
+"""Inside the logarithms of probabilities."""
+CLIP = 1e-8
+"""How near to 0 and 1 uniform numbers may be inside logarithms."""
+
+
+class REALX(SelectorClassifier):
+    """A predictor for any subset of features first, then a selector that explains it.
+
+    lam : weight of the mean probability over features.
+    steps : per stage.
+    drift : whether the predictor's running averages go on moving in stage 2, as they do in the
+        official code, which calls the fixed predictor in training mode.
+    class_weight : "balanced" weighs each sample's log-likelihood, in both stages.
+    checkpoint : "last" as in the original, or in every stage a check's number as in L2X; stage 2
+        then judges the predictor on the selected features.
+
+    NOTE[DIFF] In stage 2 the predictor normalises by the batch, as in the official code, but its
+    running averages stay what stage 1 made them, so that lam cannot leak into the prediction.
+    The mask that EVAL-X sees is drawn, not thresholded; the uniform numbers of the draw belong to
+    the features and are fixed by fit, so that the answer for a sample does not depend on others.
+    """
+
+    def __init__(
+        self,
+        *,
+        lam=5.0,
+        tau=0.1,
+        activation="relu",
+        selector_hidden=(100, 100),
+        predictor_hidden=(200, 200),
+        lr=1e-4,
+        steps=1000,
+        batch_size=64,
+        class_weight=None,
+        drift=False,
+        check_every=10,
+        checkpoint="last",
+        random_state=None,
+    ):
+        self.lam = lam
+        self.tau = tau
+        self.activation = activation
+        self.selector_hidden = selector_hidden
+        self.predictor_hidden = predictor_hidden
+        self.lr = lr
+        self.steps = steps
+        self.batch_size = batch_size
+        self.class_weight = class_weight
+        self.drift = drift
+        self.check_every = check_every
+        self.checkpoint = checkpoint
+        self.random_state = random_state
+
+    def _fit(self, X, y, weights, valid, rng):
+        n_features = X.shape[1]
+        predictor, first = self._fit_predictor(X, y, weights, valid, rng)
+        self.evaluator_, evaluator = self._fit_predictor(X, y, weights, valid, rng)
+        self.threshold_ = uniform(rng, n_features)
+        self.net_ = nn.ModuleDict({"selector": self._selector(n_features), "predictor": predictor})
+        second = self._fit_selector(X, y, weights, valid, rng)
+        # A pass over the data, in whichever stage; the evaluator is no part of the method.
+        self.seconds_per_epoch_ = (first.seconds_per_epoch + second.seconds_per_epoch) / 2
+        self.fit_report_ = {
+            "predictor": first.report(),
+            "selector": second.report(),
+            "evaluator": evaluator.report(),
+        }
+
+    def _fit_predictor(self, X, y, weights, valid, rng):
+        """Stage 1: a network that can predict from any subset of the features."""
+        net = self._predictor(X.shape[1])
+        optimizer = adam(net, self.lr, kernels(net))
+        means = Means()
+
+        def step(rows):
+            rows = torch.from_numpy(rows)
+            x = X.index_select(0, rows)
+            loss = nn.functional.cross_entropy(net(x * coins(rng, x.shape)), y[rows], weights)
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+            means.add(train_loss=loss)
+
+        def check():
+            numbers = means.take()
+            if valid is not None:
+                penalty = kernel_penalty(kernels(net))
+                numbers |= validation(net(valid[0]), valid[1], weights, penalty)
+            return numbers
+
+        return net, self._train(net, step, check, len(X), valid, rng)
+
+    def _fit_selector(self, X, y, weights, valid, rng):
+        """Stage 2: the selector, by the predictor's likelihood of the true class."""
+        selector, predictor = self.net_["selector"], self.net_["predictor"]
+        # No kernel penalty: the official loss of this stage is written by hand and has none.
+        optimizer = adam(selector, self.lr, penalised=[])
+        means = Means()
+        predictor.requires_grad_(False)
+        norms = [layer for layer in predictor if isinstance(layer, nn.BatchNorm1d)]
+        for norm in norms:
+            norm.track_running_stats = self.drift
+
+        def step(rows):
+            rows = torch.from_numpy(rows)
+            x, labels = X.index_select(0, rows), y[rows]
+
+            def likelihood(mask):
+                q = torch.softmax(predictor(x * mask), dim=1).gather(1, labels[:, None])[:, 0]
+                F = torch.log(q + EPS)
+                return F if weights is None else F * weights[labels]
+
+            logits = selector(x)
+            fixed = logits.detach()
+            u, v = uniform(rng, x.shape), uniform(rng, x.shape)
+            gradient, F = rebar_gradient(fixed, u, v, likelihood, self.tau)
+            p = torch.sigmoid(fixed)
+            gradient -= self.lam / x.shape[1] * p * (1 - p)
+            optimizer.zero_grad()
+            logits.backward(-gradient)  # summed over the batch, as in the official code
+            optimizer.step()
+            means.add(log_likelihood=F.mean(), probability=p.mean())
+
+        def check():
+            numbers = means.take() | mask_facts(self._mask(X))
+            if valid is not None:
+                x, labels = valid
+                penalty = self.lam * float(torch.sigmoid(selector(x)).mean())
+                masked = predictor(x * self._mask(x))
+                numbers |= validation(masked, labels, weights, penalty)
+            return numbers
+
+        training = self._train(self.net_, step, check, len(X), valid, rng)
+        predictor.requires_grad_(True)
+        for norm in norms:
+            norm.track_running_stats = True
+        return training
+
+    def _logits(self, x):
+        return self.net_["predictor"](x)
+
+    def also_predict(self, X):
+        """EVAL-X: the evaluator's prediction from a mask drawn with the selector's probabilities."""
+        x = tensor(self._check(X))
+        with torch.no_grad():
+            s = self.threshold_ < torch.sigmoid(self.net_["selector"](x))
+            codes = self.evaluator_(x * s).argmax(dim=1)
+        return {"eval-x": self.classes_[codes.numpy()]}
+
+    def matrix_products(self, batch, _n_features, _n_classes):
+        """Shapes (m, k, n) of the products of one step of each of the three trainings."""
+        selector, predictor = self.net_["selector"], self.net_["predictor"]
+        shapes = 2 * products(predictor, batch, inputs=False)
+        shapes += products(selector, batch, inputs=False)
+        # Once for the drawn mask, twice for the relaxed ones and back to them.
+        shapes += [(batch, W.shape[1], W.shape[0]) for W in kernels(predictor)]
+        return shapes + 2 * products(predictor, batch, weights=False)
+
+
+def coins(rng, shape):
+    """Zeros and ones with equal probability, one random bit each."""
+    n_rows, n = shape
+    row = -(-n // 8)
+    octets = np.frombuffer(rng.bytes(n_rows * row), dtype=np.uint8).reshape(n_rows, row)
+    return torch.from_numpy(np.unpackbits(octets, axis=1, count=n)).float()
+
+
+def rebar_gradient(logits, u, v, F, tau):
+    """An estimate of the gradient of E_s[F(s)], s ~ Bernoulli(sigmoid(logits)); and F(s).
+
+    F gives one number per row of a mask; u and v are uniform numbers of the logits' shape. From u
+    come the drawn mask s and its relaxation m, from v another relaxation m~ that would have drawn s
+    too. The estimate is
+
+        (F(s) - F(m~)) * d log P(s) + d F(m) - d F(m~)
+
+    F(m~) takes most of the variance of the score function away, and the other two terms give back on
+    average what that costs. The mean is the gradient, but for EPS inside the logarithm of P(s).
+    """
+    p = torch.sigmoid(logits)
+    t = 1 - p
+    z = logits + torch.logit(u, CLIP)
+    s = z.clone().gt_(0)
+    v = torch.lerp(v * t, t + v * p, s)  # uniform below t where s = 0, above t where s = 1
+    z_same = logits + torch.logit(v, CLIP)
+    missed = (s - p).abs()  # the probability of what was not drawn
+    # d z~ / d logits: v moves along with t, so it is less than 1.
+    slope = 1 - missed / (1 - (s - v).abs()).clamp_(min=CLIP)
+
+    m = torch.sigmoid(z / tau).requires_grad_()
+    m_same = torch.sigmoid(z_same / tau).requires_grad_()
+    F_same = F(m_same)
+    d_m, d_same = torch.autograd.grad(F(m).sum() + F_same.sum(), (m, m_same))
+    with torch.no_grad():
+        F_s = F(s)
+        score = (s - p) * (1 - EPS / (1 - missed + EPS))
+        relaxed = d_m * m * (1 - m) - d_same * m_same * (1 - m_same) * slope
+        return (F_s - F_same)[:, None] * score + relaxed / tau, F_s

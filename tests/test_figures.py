@@ -1,0 +1,491 @@
+"""Figures: right points at the right places, legible, and the same bytes every time."""
+
+import itertools
+import struct
+from functools import cache
+
+import numpy as np
+import pytest
+from conftest import ROOT
+from matplotlib.colors import to_rgb
+from matplotlib.text import Text
+
+from benchmark import figures, paper, registry
+from benchmark.figures import (
+    critical_difference,
+    curves,
+    figure3,
+    figure4,
+    figure10,
+    labels,
+    scatter,
+    style,
+)
+from benchmark.plan import Cell, Protocol
+from benchmark.spec import SCHEMA, UserError, digest
+from benchmark.statistics import RUNS
+from benchmark.store import Store, encode
+from benchmark.timing import Timing
+from benchmark.timing import write as write_timing
+
+SELECTS = {"baseline": "none", "global": "global", "local": "local"}
+# The paper's methods with settings that never change and that nothing is searched for.
+MODELS = "\n".join(
+    f'[{m}]\nclass = "knn:KNN"\nlabel = "{label}"\nfamily = "{family}"\n'
+    f'selects = "{SELECTS[family]}"\nparams = {{ lam_global = 0.0, lam_local = 1e-3 }}\n'
+    for family, block in paper.FAMILIES.items()
+    for m, label in block.items()
+    if m not in ("knn", "svm")  # transferability needs their real grids
+)
+FROM_RECORDS_ALONE = {"figure5", "figure11", "figure6", "figure7", "figure9", "figure10", "curves"}
+"""Without records of ours these have nothing to show, and say so."""
+
+
+@pytest.fixture(autouse=True)
+def records_are_read_once(monkeypatch):
+    """Every figure reads them; a test need not wait for that each time."""
+    monkeypatch.setattr(Store, "load", lambda self, path: load(path, path.stat().st_mtime_ns))
+
+
+original = Store.load
+
+
+@cache
+def load(path, _changed):
+    return original(Store(path.parents[3]), path)
+
+
+@pytest.fixture
+def results(tmp_path, monkeypatch):
+    """An empty folder of records, and models of the paper's names without a search."""
+    path = tmp_path / "models.toml"
+    path.write_text(MODELS)
+    monkeypatch.setenv("BENCHMARK_MODELS", str(path))
+    registry.models.cache_clear()
+    yield tmp_path / "results"
+    registry.models.cache_clear()
+
+
+def cell(method, dataset):
+    return Cell(registry.models()[method], registry.data_ref(dataset))
+
+
+def add(results, method, dataset, accuracy, params=None, runs=RUNS, selection=None, model=None):
+    """Write runs that all have this accuracy; functions of the run's number are called."""
+    for i, spec in enumerate(cell(method, dataset).specs(params or {}, Protocol())[:runs]):
+        scores = {"balanced_accuracy": accuracy / 100}
+        record = {
+            "schema": SCHEMA,
+            "key": spec.key,
+            "spec": spec.to_dict(),
+            "status": "ok",
+            "data": {"sha256": digest(spec.data.label)},
+            "split": {"sha256": digest([spec.data.label, spec.repeat, spec.fold])},
+            "scores": {"train": scores, "valid": scores, "test": scores},
+            "selection": selection,
+            "model": model(i) if model else {},
+            "meta": {},
+        }
+        path = Store(results).path(spec.key)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(encode(record))
+
+
+def selected(features, spread=0.0, **more):
+    return {"mean": features, "std": spread, "f1": None, "local_sparsity": 0.0, **more}
+
+
+def add_time(results, method, dataset, seconds, parameters):
+    taken = Timing(method, dataset, {}, [seconds] * 5, [1.0] * 5, parameters, 0.0, {}, {})
+    write_timing(results, cell(method, dataset), taken)
+
+
+def points(axes, filled):
+    """Where single markers are, of the paper (hollow) or ours (filled)."""
+    found = []
+    for line in axes.lines:
+        if line.get_marker() not in ("None", None, "") and len(line.get_xdata()) == 1:
+            hollow = line.get_markerfacecolor() == "white"
+            if hollow != filled:
+                found.append((float(line.get_xdata()[0]), float(line.get_ydata()[0])))
+    return found
+
+
+def texts(artist):
+    return [text.get_text() for text in artist.findobj(Text) if text.get_text()]
+
+
+def note(figure):
+    return figure._supxlabel.get_text().replace("\n", " ") if figure._supxlabel else ""
+
+
+# All of them -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", figures.FIGURES)
+def test_shipped_records_give_the_same_bytes_twice(name, tmp_path):
+    try:
+        figure = figures.draw(name, ROOT / "results")
+    except UserError as error:
+        assert name in FROM_RECORDS_ALONE
+        assert "python -m benchmark" in str(error)
+        return
+    sizes = [t.get_fontsize() for t in figure.findobj(Text) if t.get_text() and t.get_visible()]
+    assert min(sizes) >= style.SMALL
+    files = style.save(figure, name, tmp_path / "once")
+    again = figures.write(name, ROOT / "results", tmp_path / "twice")
+    assert [path.name for path in files] == [f"{name}.png", f"{name}.svg"]
+    for one, other in zip(files, again, strict=True):
+        assert one.read_bytes() == other.read_bytes()
+    width, height = struct.unpack(">II", files[0].read_bytes()[16:24])
+    inches = figure.get_size_inches()
+    assert (width, height) == pytest.approx(inches * style.DPI, abs=1)
+    assert inches[0] in (style.ONE_COLUMN, style.TWO_COLUMNS)
+    assert b"<text" not in files[1].read_bytes()  # letters are paths
+
+
+@pytest.mark.parametrize("name", figures.FIGURES)
+def test_without_records_a_figure_is_the_papers_or_says_what_to_run(name, results):
+    if name in FROM_RECORDS_ALONE:
+        with pytest.raises(UserError, match="python -m benchmark"):
+            figures.draw(name, results)
+    else:
+        assert "python -m benchmark" in note(figures.draw(name, results))
+
+
+def test_every_figure_has_a_module_with_a_name_of_its_own():
+    folder = ROOT / "benchmark" / "figures"
+    for name in figures.FIGURES:
+        assert (folder / f"{name.replace('-', '_')}.py").is_file()
+    with pytest.raises(UserError, match="Did you mean 'figure3'"):
+        figures.draw("figure33", ROOT / "results")
+
+
+def test_what_a_user_has_set_for_matplotlib_has_no_say(results):
+    import matplotlib
+
+    plain = figures.draw("critical-difference", results)
+    with matplotlib.rc_context({"font.size": 30, "axes.grid": False}):
+        other = figures.draw("critical-difference", results)
+        assert matplotlib.rcParams["font.size"] == 30
+    for text, same in zip(plain.findobj(Text), other.findobj(Text), strict=True):
+        assert text.get_fontsize() == same.get_fontsize()
+
+
+def test_no_two_methods_look_alike():
+    looks = [(look.colour, look.marker) for look in style.LOOKS.values()]
+    assert len(set(looks)) == len(looks)
+    assert set(paper.METHODS) <= style.LOOKS.keys()
+    assert set(paper.DATASETS) == style.DATASETS.keys()
+    assert len({look.marker for look in style.DATASETS.values()}) == len(paper.DATASETS)
+    assert {m for m, look in style.LOOKS.items() if look.colour == style.VERMILION} == {"protogate"}
+
+
+def test_names_cover_neither_points_nor_one_another():
+    with style.applied():
+        figure = style.figure(style.ONE_COLUMN, 2.5)
+        axes = figure.subplots()
+        places = [(0.5 + 0.05 * (i % 3), 0.5 + 0.05 * (i // 3)) for i in range(9)]
+        axes.plot(*zip(*places, strict=True), "o")
+        axes.set(xlim=(0, 1), ylim=(0, 1))
+        style.settle(figure)
+        made = labels.place(axes, [labels.Name(x, y, "a name") for x, y in places])
+        boxes = [text.get_window_extent() for text in made]
+        for one, other in itertools.combinations(boxes, 2):
+            assert not one.overlaps(other)
+        for box, place in itertools.product(boxes, places):
+            assert not box.contains(*axes.transData.transform(place))
+        assert all(axes.bbox.contains(*corner) for box in boxes for corner in box.corners())
+
+
+# Figure 3 ----------------------------------------------------------------------------------------
+
+
+def test_normalised_accuracies_are_those_of_the_printed_table():
+    """Worked out by hand from Table 2 (17 methods, 7 datasets)."""
+    value = figure3._printed().accuracy
+    known = {"protogate": 0.977, "realx": 0.879, "lightgbm": 0.818, "invase": 0.731, "l2x": 0.039}
+    for method, expected in known.items():
+        assert figure3.normalised(value, method, paper.DATASETS) == pytest.approx(
+            expected, abs=5e-4
+        )
+
+
+def printed(method, dataset):
+    return paper.cell(2, method, dataset, "balanced_accuracy").mean
+
+
+def test_figure3_puts_ours_beside_the_paper_on_the_same_datasets(results):
+    for dataset, features in (("colon", 200), ("lung", 331.2)):  # a tenth of all
+        add(results, "rf", dataset, printed("rf", dataset), selection=selected(features))
+        add(results, "mlp", dataset, 50.0)
+        best = max(printed(m, dataset) or 0 for m in paper.METHODS)
+        add(results, "protogate", dataset, best, selection=selected(features / 10))
+        add_time(results, "protogate", dataset, 0.02, None)
+    add_time(results, "protogate", "prostate", 0.5, 2_400_000)
+    add(results, "lasso", "colon", 90.0, selection=selected(36))  # not on both datasets
+    figure = figures.draw("figure3", results)
+    paper_row, ours = figure.axes[:3], figure.axes[3:]
+    assert [len(points(axes, filled=False)) for axes in paper_row] == [8, 7, 7]
+    assert [points(axes, filled=True) for axes in paper_row] == [[], [], []]
+    sparsity = dict(points(ours[0], filled=True))
+    assert sparsity == pytest.approx(
+        {10.0: figure3.normalised(printed, "rf", ["colon", "lung"]), 1.0: 1.0}
+    )
+    assert points(ours[1], filled=True) == [(0.02, pytest.approx(1.0))]
+    assert points(ours[2], filled=True) == [(2.4, pytest.approx(1.0))]
+    assert [len(points(axes, filled=False)) for axes in ours] == [8, 7, 7]
+    assert "Ours: colon, lung." in note(figure)
+    assert "Lasso" in note(figure)
+    assert "ProtoGate" not in note(figure)
+
+
+def test_figure3_needs_all_runs_of_a_cell(results):
+    for dataset in ("colon", "lung"):
+        add(results, "rf", dataset, 80.0, selection=selected(100))
+        add(results, "xgboost", dataset, 80.0, selection=selected(10))
+        add(results, "lightgbm", dataset, 80.0, selection=selected(10), runs=24)
+    figure = figures.draw("figure3", results)
+    assert len(points(figure.axes[3], filled=True)) == 2
+    assert "LightGBM" in note(figure)
+
+
+# Figure 4 ----------------------------------------------------------------------------------------
+
+
+def bars(axes):
+    """Signed heights, from left to right."""
+    patches = sorted(axes.patches, key=lambda patch: patch.get_x())
+    return [patch.get_y() if patch.get_y() < 0 else patch.get_height() for patch in patches]
+
+
+def add_synthetic(results, method, f1, accuracy):
+    for dataset, f, a in zip(figure4.DATASETS, f1, accuracy, strict=True):
+        add(results, method, dataset, a, selection=selected(5, f1={"rows": f, "branch": 0.0}))
+
+
+def test_figure4_shows_the_printed_rank_differences(results):
+    figure = figures.draw("figure4", results)
+    scatter_, differences = figure.axes
+    assert len(points(scatter_, filled=False)) == 10
+    expected = [
+        paper.cell(22, method, dataset, "rank_difference").mean
+        for method in dict.fromkeys(c.method for c in paper.cells(22))
+        for dataset in figure4.DATASETS
+    ]
+    drawn = [0 if abs(height) < 0.5 else height for height in bars(differences)]
+    assert drawn == expected
+    for patch, value in zip(
+        sorted(differences.patches, key=lambda patch: patch.get_x()), expected, strict=True
+    ):
+        colour = figure4.HIGH if value > 0 else figure4.LOW
+        assert patch.get_facecolor()[:3] == pytest.approx(to_rgb(colour))
+
+
+def test_figure4_ranks_ours_among_the_methods_that_we_have(results):
+    add_synthetic(results, "lasso", [0.1, 0.2, 0.3], [60, 60, 60])
+    add_synthetic(results, "rf", [0.2, 0.3, 0.2], [55, 55, 55])
+    add_synthetic(results, "stg", [0.3, 0.1, 0.1], [50, 50, 50])
+    figure = figures.draw("figure4", results)
+    ours = figure.axes[3]
+    # By accuracy: lasso 1, rf 2, stg 3. By F1: lasso 3, 2, 1; rf 2, 1, 2; stg 1, 3, 3.
+    drawn = [0 if abs(height) < 0.5 else height for height in bars(ours)]
+    assert drawn == [2, 1, 0, 0, -1, 0, -2, 0, 0]
+    assert len(points(ours, filled=False)) == 9  # the paper's for the same methods
+    assert len(points(figure.axes[2], filled=True)) == 3
+    assert "among the 3 methods" in note(figure)
+
+
+# Figure 8 ----------------------------------------------------------------------------------------
+
+
+def test_figure8_shows_shares_and_deviations_between_samples(results):
+    add(results, "protogate", "colon", 80.0, selection=selected(200, 100.0))
+    add(results, "realx", "colon", 80.0, selection=selected(20))
+    figure = figures.draw("figure8", results)
+    colon, lung, *_ = figure.axes
+    assert [x for x, _ in points(colon, filled=True)] == [1.0, 10.0]
+    assert len(points(colon, filled=False)) == 8  # REAL-X is not in the paper's table
+    whisker = [line for line in colon.lines if tuple(line.get_xdata()) == (5.0, 15.0)]
+    assert len(whisker) == 1
+    assert points(lung, filled=True) == []
+    theirs = paper.cell(10, "protogate", "colon", "selected_features")
+    assert points(colon, filled=False)[-1][0] == pytest.approx(100 * theirs.mean / 2000)
+    assert {"REAL-X", "ProtoGate"} <= set(texts(colon))
+    assert "No runs on lung" in note(figure)
+
+
+# Figure 10 ---------------------------------------------------------------------------------------
+
+
+def test_figure10_draws_the_strengths_that_were_run(results):
+    for strength, q, runs in ((0.0, 0.2, RUNS), (3e-4, 0.1, 24)):
+        selection = selected(5, local_sparsity=q)
+        params = {"lam_global": strength, "lam_local": 1e-3}
+        add(results, "protogate", "colon", 80 + q, params, runs, {**selection, "local_sparsity": q})
+    other = {"lam_global": 0.0, "lam_local": 2e-3}
+    add(results, "protogate", "lung", 90.0, other, selection=selected(5))
+    figure = figures.draw("figure10", results)
+    left, right = figure.axes
+    assert points(left, filled=True) == [(0, pytest.approx(20))]
+    assert points(left, filled=False) == [(pytest.approx(3), pytest.approx(10))]
+    assert points(right, filled=True) == [(0, pytest.approx(80.2))]
+    thin = [line for line in right.lines if line.get_linewidth() < 0.6]
+    assert [list(line.get_ydata()) for line in thin] == [[90.0]]
+    assert not [line for line in left.lines if line.get_linewidth() < 0.6]
+    assert "Hollow" in note(figure)
+    assert figure10.COMMAND in note(figure)
+
+
+# Scatter -----------------------------------------------------------------------------------------
+
+
+def test_scatter_has_a_point_for_every_cell_that_both_sides_have(results):
+    for method, dataset in (("ridge", "colon"), ("rf", "lung")):
+        add(results, method, dataset, printed(method, dataset))
+    add(results, "stg", "colon", 99.0)
+    add(results, "rf", "colon", 70.0, selection=selected(100), runs=24)
+    add_time(results, "protogate", "prostate", 0.08, 1_199_266)
+    figure = figures.draw("scatter", results)
+    axes = dict(zip([panel.title for panel in scatter.PANELS], figure.axes, strict=True))
+    drawn = sorted(
+        (x, y)
+        for line in axes["balanced accuracy (%)"].lines
+        if line.get_marker() in "oXD"
+        for x, y in zip(line.get_xdata(), line.get_ydata(), strict=True)
+    )
+    mine = [printed("ridge", "colon"), printed("rf", "lung")]
+    assert drawn == sorted(
+        [(printed("stg", "colon"), 99.0), *((x, pytest.approx(x)) for x in mine)]
+    )
+    assert "STG, colon" in texts(axes["balanced accuracy (%)"])
+    assert "3 of 289" in texts(axes["balanced accuracy (%)"])
+    assert "1 of 7" in texts(axes["million parameters"])
+    assert "0 of 77" in texts(axes["selected features"])
+    assert "of 648 printed cells" in note(figure)
+
+
+def test_scatter_has_a_place_for_every_number_that_a_run_can_have():
+    shown = {metric for panel in scatter.PANELS for metric in panel.metrics}
+    everything = {c.metric for table in paper.tables() for c in paper.cells(table)}
+    # A p-value is no measurement of its own, and the number of settings nothing to run.
+    assert everything - shown == {"hyperparameters", "corrected_t_test_p", "wilcoxon_p"}
+
+
+# Curves ------------------------------------------------------------------------------------------
+
+
+def training(last, *, name="valid_balanced_accuracy", value=0.8, best=50):
+    steps = list(range(0, last + 1, 50))
+    return {"best_step": best, "curves": {"step": steps, name: [value] * len(steps)}}
+
+
+def test_curves_are_medians_over_the_runs(results):
+    add(results, "mlp", "colon", 80.0, model=lambda i: training(100, value=i / RUNS))
+    add(
+        results,
+        "protogate",
+        "colon",
+        80.0,
+        model=lambda i: training(200, name="selected", value=40),
+    )
+    add(results, "rf", "colon", 80.0)
+    figure = figures.draw("curves", results)
+    _, accuracy, features = figure.axes
+    (line,) = [line for line in accuracy.lines if len(line.get_xdata()) == curves.GRID]
+    assert set(line.get_ydata()) == {48.0}  # of 0, 4, ..., 96 %
+    assert line.get_xdata()[-1] == 0.1
+    assert points(accuracy, filled=True) == [(0.05, 48.0)]
+    assert points(features, filled=True) == [(0.05, 2.0)]  # 40 of 2,000
+    (legend,) = figure.legends
+    assert [text.get_text() for text in legend.get_texts()] == ["MLP", "ProtoGate"]
+
+
+def test_a_curve_ends_where_more_than_half_of_the_runs_had_stopped():
+    runs = [training(last) for last in (100, 200, 300, 400, 500)]
+    steps, quartiles = curves.summary(runs, ["valid_balanced_accuracy"])
+    assert steps[-1] == 300
+    assert np.isfinite(quartiles).all()
+    assert curves.summary(runs, ["selected"]) is None
+
+
+def test_numbers_that_were_not_finite_leave_no_gap():
+    run = {"best_step": 0, "curves": {"step": [0, 50, 100], "total": [1.0, None, 3.0]}}
+    steps, quartiles = curves.summary([run], ["valid_loss", "total"])
+    assert np.interp(50, steps, quartiles[1]) == pytest.approx(2.0)
+
+
+# Critical difference -----------------------------------------------------------------------------
+
+
+def test_critical_difference_of_demsars_example():
+    """Four classifiers on fourteen datasets: q = 2.569, and the difference is 1.25."""
+    rng = np.random.default_rng(0)
+    ranking = critical_difference.rank(rng.random((4, 14)).tolist(), ["a", "b", "c", "d"])
+    assert ranking.difference == pytest.approx(1.25, abs=0.005)
+
+
+def test_groups_are_the_largest_that_cannot_be_told_apart():
+    made = critical_difference.Ranking({"a": 1.0, "b": 2.0, "c": 3.5, "d": 5.0}, 9, 0.01, 1.6)
+    assert made.groups == [(1.0, 2.0), (2.0, 3.5), (3.5, 5.0)]
+    apart = critical_difference.Ranking({"a": 1.0, "b": 4.0}, 9, 0.01, 1.6)
+    assert apart.groups == []
+    together = critical_difference.Ranking({"a": 1.0, "b": 1.5, "c": 2.0}, 9, 0.5, 1.6)
+    assert together.groups == [(1.0, 2.0)]
+
+
+def test_identical_orders_are_significant_and_mixed_ones_are_not():
+    same = critical_difference.rank([[3.0] * 8, [2.0] * 8, [1.0] * 8], ["a", "b", "c"])
+    assert list(same.ranks.items()) == [("a", 1.0), ("b", 2.0), ("c", 3.0)]
+    assert same.p == pytest.approx(np.exp(-8))  # chi-squared of 16 with two degrees of freedom
+    turning = [[1.0, 2.0, 3.0], [2.0, 3.0, 1.0], [3.0, 1.0, 2.0]]
+    assert critical_difference.rank(turning, ["a", "b", "c"]).p == pytest.approx(1.0)
+
+
+def test_the_diagram_has_the_printed_ranks(results):
+    figure = figures.draw("critical-difference", results)
+    (axes,) = figure.axes
+    words = texts(axes)
+    assert "ProtoGate  2.00" in words
+    assert "16.29  L2X" in words  # the paper misprints it as 14.29
+    assert sum("  " in word and word[-1].isalnum() for word in words) >= 17
+
+
+def test_ours_are_ranked_below_the_papers(results):
+    for dataset in ("colon", "lung"):
+        for method, accuracy in (("ridge", 60.0), ("rf", 80.0), ("mlp", 70.0)):
+            add(results, method, dataset, accuracy)
+    figure = figures.draw("critical-difference", results)
+    words = texts(figure.axes[1])
+    assert {"RF  1.00", "MLP  2.00", "3.00  Ridge"} <= set(words)
+    assert any("3 methods on 2 datasets" in word for word in words)
+
+
+# Command line ------------------------------------------------------------------------------------
+
+
+def test_the_verb_draws_what_it_can_and_says_what_is_lacking(cli, tmp_path):
+    empty, to = tmp_path / "results", tmp_path / "drawn"
+    # Another seed for the order of sets, which must not show.
+    words = ("--results", empty, "--to", to)
+    done = cli("figure", "8", "10", *words, check=3, PYTHONHASHSEED="7")
+    assert sorted(path.name for path in to.iterdir()) == ["figure8.png", "figure8.svg"]
+    for path in figures.write("figure8", empty, tmp_path / "here"):
+        assert path.read_bytes() == (to / path.name).read_bytes()
+    assert str(to / "figure8.png") in done.stdout
+    assert "figure10: There are no runs" in done.stderr
+    assert "reproduce table17" in done.stderr
+
+
+def test_reproduce_draws_a_figure_into_the_reports(cli, tmp_path):
+    words = ("--results", tmp_path / "results", "--reports", tmp_path / "reports")
+    done = cli("reproduce", "figure8", *words, check=0)
+    assert "figures/figure8.svg" in done.stdout
+    assert (tmp_path / "reports" / "figures" / "figure8.png").is_file()
+    unknown = cli("reproduce", "figure33", *words, check=2)
+    assert "Did you mean 'figure3'" in unknown.stderr
+
+
+def test_help_lists_every_figure(cli):
+    done = cli("figure", "--help", check=0)
+    assert all(name in done.stdout for name in figures.FIGURES)

@@ -1,0 +1,88 @@
+"""Times from runs of their own: taken, kept, shown, and never silently taken on a busy machine."""
+
+import json
+import time
+
+import pytest
+
+from benchmark import needs, registry, reproduce, stopwatch, tables, timing
+from benchmark.plan import Cell
+from benchmark.spec import UserError
+
+
+@pytest.fixture(autouse=True)
+def short(monkeypatch):
+    monkeypatch.setattr(stopwatch, "EPOCHS", 2)
+    monkeypatch.setattr(stopwatch, "PREDICTIONS", 2)
+    monkeypatch.setattr(stopwatch, "other_load", lambda: 0.0)
+
+
+def cell(model="protogate", dataset="syn1"):
+    entry, overrides = registry.model_ref(model)
+    return Cell(entry, registry.data_ref(dataset), overrides)
+
+
+def test_a_timing_is_taken_kept_and_read(tmp_path):
+    taken = stopwatch.measure(cell(), tmp_path)
+    assert len(taken.train_seconds_per_epoch) == len(taken.inference_ms_per_sample) == 5
+    assert min(taken.train_seconds_per_epoch) > 0 and min(taken.inference_ms_per_sample) > 0
+    assert taken.parameters == 2 * 100 * 100 + 100 + 100
+    assert taken.quiet and taken.machine["cpu"]
+    timing.write(tmp_path, cell(), taken)
+    assert timing.read(tmp_path, cell()) == taken
+    assert timing.read(tmp_path, cell(dataset="syn2")) is None
+
+
+def test_a_damaged_timing_is_named(tmp_path):
+    path = timing.path_of(tmp_path, cell())
+    path.parent.mkdir(parents=True)
+    path.write_text("{}")
+    with pytest.raises(UserError, match="cannot be read.*benchmark time --models protogate"):
+        timing.read(tmp_path, cell())
+
+
+def test_models_without_epochs_are_refused(tmp_path):
+    with pytest.raises(UserError, match="'knn' does not train in epochs"):
+        stopwatch.measure(cell("knn"), tmp_path)
+
+
+def test_only_what_is_missing_is_timed_and_a_busy_machine_is_told(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(stopwatch, "other_load", lambda: 1.7)
+    made = [cell(), cell("protogate:sort=quick")]
+    reproduce.take_times(made, tmp_path, None)
+    assert "other processes kept 1.7 cores busy" in capsys.readouterr().err
+    first = timing.path_of(tmp_path, made[0]).read_text()
+    reproduce.take_times(made, tmp_path, None)
+    assert timing.path_of(tmp_path, made[0]).read_text() == first
+    assert json.loads(timing.path_of(tmp_path, made[1]).read_text())["params"]["sort"] == "quick"
+
+
+def test_the_table_shows_times_with_their_machine(tmp_path):
+    timing.write(tmp_path, cell(dataset="colon"), timing.Timing(
+        "protogate", "colon", {}, [0.004] * 5, [0.2] * 5, 802_200, 2.0,
+        {"cpu": "Some CPU", "platform": "Linux"}, {},
+    ))  # fmt: skip
+    table = tables.build("20", tmp_path)
+    shown = table.results["protogate:sort=hybrid", "colon", "train_ms_per_epoch", "prescribed"]
+    assert shown.mean == pytest.approx(4.0) and "Some CPU" in shown.verdict.why
+    assert shown.note == "timed while other processes were busy"
+
+
+def test_needs_of_computed_tables():
+    models = {need.cell.model for need in needs.needs("table23")}
+    assert models == {"knn", "svm", "protogate", "protogate-global", "protogate-local"}
+    strengths = [need.params["lam_global"] for need in needs.needs("table17", None, ["colon"])]
+    assert strengths == [0.0, 1e-4, 3e-4, 5e-4, 7e-4, 1e-3]
+    assert needs.needs("table12") == []
+    assert {c.model for c in needs.timed("table20")} == {
+        "protogate", "protogate:sort=quick", "protogate:sort=neural",
+    }  # fmt: skip
+    base = {need.settings for need in needs.needs("table19")}
+    assert base == {"base"}
+
+
+def test_the_machine_tells_how_busy_it_is():
+    before, spun = stopwatch._busy_seconds(), time.process_time() + 0.3
+    while time.process_time() < spun:
+        pass
+    assert stopwatch._busy_seconds() - before > 0.2
