@@ -38,7 +38,7 @@ QUICKER = {
 }
 
 NETWORKS = (
-    "mlp", "stg", "tabnet", "lspin", "llspin", "llspin-single",
+    "mlp", "stg", "tabnet", "l2x", "invase", "realx", "lspin", "llspin", "llspin-single",
     "protogate-mlp-head", "protogate-linear-head",
 )  # fmt: skip
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from pathlib import Path
 
 from benchmark import paper, registry
@@ -74,11 +74,10 @@ def dimension(dataset: str) -> int:
     return registry.datasets()[dataset].shape[1]
 
 
-def lacking(methods: Iterable[str], table: str, datasets: Sequence[str] = ()) -> str:
+def lacking(methods: Iterable[str], table: str) -> str:
     """The note on methods without numbers of ours; empty if there are none."""
     labels = [style.label(method) for method in methods]
     if not labels:
         return ""
-    where = f" on {', '.join(datasets)}" if datasets else ""
     command = f"python -m benchmark reproduce {table}"
-    return f"Not run yet{where}: {', '.join(labels)} (`{command}`)."
+    return f"Not run yet: {', '.join(labels)} (`{command}`)."

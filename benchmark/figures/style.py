@@ -37,7 +37,6 @@ DPI = 300
 BLACK, GREY = "#000000", "#7f7f7f"
 ORANGE, SKY, GREEN = "#E69F00", "#56B4E9", "#009E73"
 BLUE, VERMILION, PURPLE = "#0072B2", "#D55E00", "#CC79A7"
-PALETTE = (BLUE, ORANGE, GREEN, PURPLE, SKY, VERMILION, BLACK, GREY)
 PALE = "#d9d9d9"
 """Grids, reference lines and everything that must not draw attention."""
 

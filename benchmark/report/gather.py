@@ -74,6 +74,7 @@ def gather(
     """The page's data, from records, tables, judgements and the drawings in `figures`."""
     gathered = Gathered(archive, doubtful(judged.findings))
     shown_tables = [gathered.table(table) for table in built.values()]
+    labels = {(t.recipe.paper, row.method): row.label for t in built.values() for row in t.rows}
     return {
         "version": benchmark.__version__,
         "splits": SPLITS,
@@ -85,7 +86,7 @@ def gather(
         "editions": editions(),
         "legend": LEGEND,
         "tables": shown_tables,
-        "lines": [_line(line) for line in judged.lines],
+        "lines": [_line(line, labels) for line in judged.lines],
         "highlights": highlights(judged.lines, judged.findings),
         "findings": [_finding(finding) for finding in judged.findings],
         "figures": drawings(figures),
@@ -146,7 +147,7 @@ def _deviation(entry: Deviation) -> dict[str, Any]:
 # Printed cells -----------------------------------------------------------------------------------
 
 
-def _line(line: Line) -> dict[str, Any]:
+def _line(line: Line, labels: Mapping[tuple[int | None, str], str]) -> dict[str, Any]:
     """One printed cell: the paper's value, ours per edition, and the verdict that counts."""
     cell = line.printed
     decimals = paper.decimals(cell.table, cell.metric)
@@ -158,7 +159,7 @@ def _line(line: Line) -> dict[str, Any]:
     return {
         "table": cell.table,
         "method": cell.method,
-        "label": label(cell.method),
+        "label": labels.get((cell.table, cell.method)) or label(cell.method),
         "dataset": cell.dataset,
         "metric": cell.metric,
         "paper": printed(cell),
