@@ -30,8 +30,6 @@ DRAWING = '<svg xmlns="http://www.w3.org/2000/svg" width="90" height="60"><rect 
 pytestmark = [
     pytest.mark.browser,
     pytest.mark.skipif(CHROMIUM is None, reason=f"no browser: none of {', '.join(NAMES)} is here"),
-    # One browser, one build: workers that run tests side by side keep them together.
-    pytest.mark.xdist_group("page"),
 ]
 
 

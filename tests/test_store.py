@@ -6,7 +6,15 @@ import pytest
 
 from benchmark.registry import data_ref, make_spec, models
 from benchmark.spec import Outcome, RunSpec, UserError, failed
-from benchmark.store import NotARecord, Problem, Store, decode, encode, write_atomic
+from benchmark.store import (
+    NotARecord,
+    Problem,
+    Store,
+    _checksum_of,
+    decode,
+    encode,
+    write_atomic,
+)
 
 
 def spec(fold=0, **params):
@@ -58,6 +66,27 @@ def test_damage_is_named(damage, reason):
     assert damage(text) != text
     with pytest.raises(NotARecord, match=reason):
         decode(damage(text))
+
+
+def test_a_record_in_another_layout_is_the_same_record():
+    text = encode(outcome().record)
+    lines = text.decode().splitlines()
+    assert _checksum_of(text) == json.loads(text)["checksum"]  # without writing the record again
+    pretty = json.dumps(json.loads(text), indent=2, sort_keys=True).encode()
+    windows = "\r\n".join(lines).encode()
+    for other in (pretty, windows):
+        assert decode(other) == outcome().record
+    with pytest.raises(NotARecord, match="checksum"):
+        decode(pretty.replace(b'"ok"', b'"error"'))
+
+
+def test_records_are_remembered_only_where_asked_for(tmp_path):
+    store, memory = Store(tmp_path), Store(tmp_path, remember=True)
+    path, key = store.write(outcome()), spec().key
+    assert memory.find([key])[0] == store.find([key])[0]
+    path.unlink()
+    assert list(memory.find([key])[0]) == [key]
+    assert store.find([key]) == ({}, [])
 
 
 def test_a_record_in_the_wrong_place_is_named(tmp_path):

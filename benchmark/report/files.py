@@ -66,7 +66,7 @@ def write_reports(
         written = [path for table in built.values() for path in write_table(table, to)]
         judged = judge(store, built)
         step("judgements")
-        written += _write_texts(judged, to)
+        written += _write_texts(store, built["table2"], judged, to)
         for name, future in drawn.items():
             written += future.result()
             step(name)
@@ -81,17 +81,23 @@ def _tables(store: Store, step: Step) -> dict[str, Table]:
     return built
 
 
-def _write_texts(judged: Judged, to: Path) -> list[Path]:
+def _write_texts(store: Store, table2: Table, judged: Judged, to: Path) -> list[Path]:
     """Everything that is neither a table nor a drawing."""
-    from benchmark import claims_render, deviations
+    from benchmark import claims_render, deviations, fidelity, pairwise
 
     forms = ("md", "csv", "json")
+    pairs = pairwise.pairs(table2)
+    found = {e.name: fidelity.read(store.root, e) for e in fidelity.chosen(None)}
     texts = {
         **{f"ledger.{form}": ledger_render.render(judged.lines, form) for form in forms},
         **{f"audit.{form}": f(judged.findings) for form, f in audit_render.FORMATS.items()},
         **{f"claims.{form}": claims_render.render(judged.claims, form) for form in forms},
-        "deviations.md": deviations.to_markdown(judged.deviations),
+        "DEVIATIONS.md": deviations.to_markdown(judged.deviations),
         "deviations.json": deviations.to_json(judged.deviations),
+        "pairwise.md": pairwise.to_markdown(pairs),
+        "pairwise.json": pairwise.to_json(pairs),
+        "fidelity.md": fidelity.to_markdown(found),
+        "fidelity.json": fidelity.to_json(found),
     }
     return [_write(to / name, text) for name, text in texts.items()]
 
