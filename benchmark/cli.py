@@ -835,10 +835,11 @@ def _tell_untuned(cells: list[Cell], arguments: argparse.Namespace) -> None:
     """Say which settings are not the paper's rule's choice, and how to make them so."""
     from benchmark.settings import prescribed
 
+    sources = ("own",) if arguments.settings == "tuned" else ("own", "base")
     names = [
         f"{cell.model} on {cell.data.label}"
         for cell in cells
-        if prescribed(arguments.results, cell) is None
+        if all(prescribed(arguments.results, cell, source) is None for source in sources)
     ]
     if names and arguments.settings in ("auto", "tuned"):
         then = "default settings are used" if arguments.settings == "auto" else "they are left out"

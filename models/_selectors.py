@@ -192,8 +192,9 @@ class SelectorClassifier(Classifier):
 
     def importance(self, X):
         """The selector's logits: the larger, the sooner a feature is selected for the sample."""
+        X = self._check(X)
         with torch.no_grad():
-            return self.net_["selector"](tensor(self._check(X))).numpy()
+            return self.net_["selector"](tensor(X)).numpy()
 
     def _logits(self, x):
         """The classes' logits: of the predictor on the selected features."""
