@@ -187,9 +187,7 @@ def _what_is_shown(table: Table) -> str:
     metrics = table.recipe.metrics
     if any(metric.timed for metric in metrics):
         machines = "; ".join(dict.fromkeys(r.about for r in table.shown if r.about)) or "none yet"
-        return (
-            f"Mean ± sample deviation over {REPEATS} repeats on the first split. Timed on: {machines}."
-        )
+        return f"Mean ± sample deviation over {REPEATS} repeats on the first split. Timed on: {machines}."
     if all(metric.computed for metric in metrics):
         return "Computed from the runs of other tables."
     if any(metric.deviation for metric in metrics):

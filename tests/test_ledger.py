@@ -40,7 +40,10 @@ BA = "balanced_accuracy"
 @pytest.fixture(autouse=True)
 def own_models(tmp_path, monkeypatch):
     path = tmp_path / "models.toml"
-    path.write_text(MODELS + "\n[knn.published]\ncolon = { k = 5 }\nlung = { k = 1 }\n[protogate.params]\nk = 3\n")
+    path.write_text(
+        MODELS
+        + "\n[knn.published]\ncolon = { k = 5 }\nlung = { k = 1 }\n[protogate.params]\nk = 3\n"
+    )
     monkeypatch.setenv("BENCHMARK_MODELS", str(path))
     monkeypatch.setattr(os, "fsync", lambda _: None)
     registry.models.cache_clear()
