@@ -186,7 +186,9 @@ def _legend(table: Table) -> str:
 def _what_is_shown(table: Table) -> str:
     metrics = table.recipe.metrics
     if any(metric.timed for metric in metrics):
-        machines = "; ".join(dict.fromkeys(r.about for r in table.shown if r.about)) or "none yet"
+        machines = "; ".join(dict.fromkeys(r.about for r in table.shown if r.about))
+        if not machines:
+            return "From fitted networks; nothing here depends on the machine."
         return f"Mean ± sample deviation over {REPEATS} repeats on the first split. Timed on: {machines}."
     if all(metric.computed for metric in metrics):
         return "Computed from the runs of other tables."

@@ -39,7 +39,7 @@ def _scores(name: str, masked: list[Any], labels: tuple[Any, Any, Any]) -> dict[
     base, fixed, searched = SIMPLE[name]
     entry = models()[base]
     Model = load_class(entry)
-    grid = entry.search.grid[searched]
+    grid = entry.search.grid.get(searched, [])
     found: dict[str, Any] = {searched: list(grid), "valid": [], "test": []}
     for value in grid:
         fitted = Model(**{**fixed, searched: value}).fit(masked[0], labels[0])

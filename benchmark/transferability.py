@@ -239,7 +239,7 @@ def _metrics(simple: str, part: str) -> list[_Masked]:
             parameter=parameter,
             point=point,
         )
-        for point in registry.models()[base].search.grid[parameter]
+        for point in registry.models()[base].search.grid.get(parameter, [])
     ]
 
 
@@ -250,7 +250,7 @@ def _unmasked(table: Table, simple: str, dataset: str) -> Transferred:
     made = Transferred(simple, NONE, dataset, model=result.model, note=result.note)
     if result.gap:
         return replace(made, gap=_by_run(result.gap))
-    return replace(made, values=result.values, point=(result.params or {})[SIMPLE[simple][2]])
+    return replace(made, values=result.values, point=(result.params or {}).get(SIMPLE[simple][2]))
 
 
 def _masked(table: Table, simple: str, selector: str, dataset: str) -> Transferred:
@@ -262,6 +262,8 @@ def _masked(table: Table, simple: str, selector: str, dataset: str) -> Transferr
     if itself.gap:
         return replace(made, gap=_by_run(itself.gap))
     valid, test = ([(m, result(m)) for m in _metrics(simple, part)] for part in ("valid", "test"))
+    if not valid:  # somebody's own model of that name, without the paper's grid
+        return replace(made, gap=Gap("not run", f"{simple} has no grid to choose from"))
     lacking = itself.n - min(r.n for _, r in valid + test)
     if lacking:
         reason = f"{lacking} of {itself.n} records hold no scores on masked data"
