@@ -161,6 +161,12 @@ def _paper_summary(table: Table, row: Row) -> list[str]:
 
 def _legend(table: Table) -> str:
     lines = [_what_is_shown(table)]
+    if any(metric.timed for metric in table.recipe.metrics):
+        lines.append(
+            "Settings: what tuning chose, else the registry's defaults. The paper's numbers are from "
+            "other hardware and other code: `=` equal as printed, `≠` not."
+        )
+        return "  \n".join(lines)
     if table.recipe.paper is not None:
         lines[0] += (
             " Against the paper: `=` equal as printed, `≈` within noise (Welch p ≥ 0.05; with 25 "
