@@ -719,7 +719,9 @@ def fidelity(arguments: argparse.Namespace) -> int:
             progress.step(made.name)
     print(experiment.FORMATS[arguments.format](found))
     done = [finding for finding in found.values() if finding]
-    return FAILED if not all(f.accepted for f in done) else OK if len(done) == len(found) else GAPS
+    if any(finding.accepted is False for finding in done):
+        return FAILED
+    return OK if len(done) == len(found) else GAPS
 
 
 def time_(arguments: argparse.Namespace) -> int:

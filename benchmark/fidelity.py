@@ -57,8 +57,11 @@ class Finding:
     machine: dict[str, Any]
 
     @property
-    def accepted(self) -> bool:
+    def accepted(self) -> bool | None:
+        """Whether every measure lies in its range; None if there is no range to lie in."""
         ranges = self.experiment["accept"]
+        if not ranges:
+            return None
         return all(low <= self.measured[name] <= high for name, (low, high) in ranges.items())
 
 
@@ -177,32 +180,29 @@ def to_markdown(findings: Mapping[str, Finding | None]) -> str:
     lines = [["Experiment", "Measure", "Accepted", "Measured", "", "Also", "Seconds", "Source"]]
     for name, finding in findings.items():
         experiment = experiments()[name]
-        for number, (measure_name, (low, high)) in enumerate(experiment.accept.items()):
-            value = finding.measured[measure_name] if finding else None
-            verdict = "not run" if value is None else "yes" if low <= value <= high else "NO"
-            others = {
-                k: v
-                for k, v in (finding.measured if finding else {}).items()
-                if k not in experiment.accept
-            }
-            lines.append(
-                [
-                    name if number == 0 else "",
-                    measure_name,
-                    f"{low:g} to {high:g}",
-                    "" if value is None else f"{value:g}",
-                    verdict,
-                    ", ".join(f"{k} {v:g}" for k, v in others.items()) if number == 0 else "",
-                    f"{finding.seconds:.0f}" if finding and number == 0 else "",
-                    experiment.source if number == 0 else "",
-                ]
-            )
-    done = [finding for finding in findings.values() if finding]
-    good = sum(finding.accepted for finding in done)
-    total = f"{good} of {len(done)} experiments within the accepted range"
-    lacking = len(findings) - len(done)
+        measured = finding.measured if finding else {}
+        others = ", ".join(f"{k} {v:g}" for k, v in measured.items() if k not in experiment.accept)
+        seconds = f"{finding.seconds:.0f}" if finding else ""
+        rows = [_judged(measured.get(k), k, *ends) for k, ends in experiment.accept.items()]
+        rows = rows or [["", "", "", "" if finding else "not run"]]
+        lines += [
+            [name, *rows[0], others, seconds, experiment.source],
+            *(["", *row, "", "", ""] for row in rows[1:]),
+        ]
+    verdicts = [finding.accepted for finding in findings.values() if finding]
+    judged = [verdict for verdict in verdicts if verdict is not None]
+    total = f"{sum(judged)} of {len(judged)} experiments within the accepted range"
+    if len(verdicts) > len(judged):
+        total += f"; for {len(verdicts) - len(judged)} none is known"
+    lacking = len(findings) - len(verdicts)
     tail = f"; {lacking} not run (`python -m benchmark fidelity`)." if lacking else "."
     return f"# Fidelity: the methods on their own papers' tasks\n\n{grid(lines)}\n\n{total}{tail}"
+
+
+def _judged(value: float | None, measure_name: str, low: float, high: float) -> list[str]:
+    """A measure, its range, its value and whether that lies in the range."""
+    verdict = "not run" if value is None else "yes" if low <= value <= high else "NO"
+    return [measure_name, f"{low:g} to {high:g}", "" if value is None else f"{value:g}", verdict]
 
 
 def to_json(findings: Mapping[str, Finding | None]) -> str:

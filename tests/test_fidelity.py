@@ -52,7 +52,7 @@ def test_every_experiment_names_a_model_its_settings_and_a_range():
         for experiment in fidelity.experiments(small).values():
             known = fidelity.load_class(models()[experiment.model])().get_params()
             assert experiment.params.keys() <= known.keys(), experiment.name
-            assert experiment.task in TASKS and experiment.accept and experiment.source
+            assert experiment.task in TASKS and experiment.source
             assert all(low < high for low, high in experiment.accept.values())
 
 
@@ -67,6 +67,10 @@ def test_findings_are_kept_until_the_experiment_changes(tmp_path):
     assert not made.accepted  # 7 > 5
     text = fidelity.to_markdown({"invase-syn1": made, "invase-syn2": None})
     assert "| NO " in text and "not run" in text
+    open_question = replace(made, experiment={**made.experiment, "accept": {}})
+    assert open_question.accepted is None
+    text = fidelity.to_markdown({"invase-syn1": made, "realx-syn1": open_question})
+    assert "0 of 1 experiments" in text and "for 1 none is known" in text
     other = replace(experiment, n_train=9)
     assert fidelity.read(tmp_path, other) is None
 
