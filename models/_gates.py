@@ -1,8 +1,8 @@
 """Stochastic gates per sample, from a gating network: shared by LSPIN and ProtoGate's heads.
 
-`LocalGates` says what they are; `GatedStep` trains them together with a predictor. The predictor is
-left to automatic differentiation; the gates, the widest part of the network, are not. With h and
-the noise eps, for a batch of B samples, and d standing for the gradient of the loss:
+`LocalGates` says what they are; `GatedStep` trains them together with a predictor, which is a chain
+of layers (_chain.py). With h and the noise eps, for a batch of B samples, and d standing for the
+gradient of the loss:
 
     h = tanh(X W1' + b1)      mu = tanh(h W2' + b2)      g = clip(mu + shift + sigma eps, 0, 1)
     M = X * g                 loss = f(M) + lam_local / B sum Phi((mu + shift) / sigma)
@@ -20,6 +20,7 @@ import torch
 from torch import nn
 
 from . import _protogate_kernels as protogate
+from ._chain import Chain, Flat
 from ._protogate_kernels import F, _exp, _loop, _tanh, exp32, tanh32
 from ._protogate_step import QUANTILES
 
@@ -51,8 +52,8 @@ class LocalGates(nn.Module):
 class GatedStep:
     """One step of SGD on one mini-batch, again and again, changing gates and predictor in place.
 
-    prediction_loss(output, rows) is the loss f of what the predictor makes of the masked samples.
-    `rows` selects the batch from tensors along the samples; a full batch keeps their order.
+    prediction_loss(output, rows) is the loss f of what the predictor makes of the masked samples, and
+    its gradient. `rows` selects the batch from arrays along the samples; a full batch keeps their order.
     """
 
     def __init__(
@@ -68,15 +69,15 @@ class GatedStep:
         weight_decay=0.0,
         clip=None,
     ):
-        self.predictor, self.prediction_loss, self.X = predictor, prediction_loss, X.numpy()
+        self.prediction_loss, self.X = prediction_loss, X
         self.lam_local, self.lam_global = lam_local, lam_global
         self.lr, self.weight_decay, self.clip = lr, weight_decay, clip
         self.sigma, self.shift = gates.sigma, gates.shift
         # Views: what is written here changes the modules.
         self.net = [p.detach().numpy() for p in gates.parameters()]
         self.gradient = [np.empty_like(a) for a in self.net]
-        self.parameters = list(predictor.parameters())
-        self.rest = [p.detach().numpy() for p in self.parameters]
+        self.rest = Flat(predictor)
+        self.predictor = Chain(predictor)
         self.dtype = self.X.dtype.type
         # float64 is there for exact comparisons, not for speed.
         self.kernels = COMPILED if self.dtype is np.float32 else PLAIN
@@ -89,7 +90,6 @@ class GatedStep:
         H, D = self.net[0].shape
         self.Xb, self.eps, self.Z, self.M, self.A, self.R = np.empty((6, B, D), self.dtype)
         self.h = np.empty((B, H), self.dtype)
-        self.masked = torch.from_numpy(self.M).requires_grad_()
 
     def __call__(self, rows):
         if len(rows) != len(self.Z):
@@ -104,7 +104,7 @@ class GatedStep:
         # The loss does not depend on the order of the samples: a full batch needs no copy.
         if len(rows) == len(self.X):
             return self.X, slice(None)
-        return np.take(self.X, rows, axis=0, out=self.Xb, mode="clip"), torch.from_numpy(rows)
+        return np.take(self.X, rows, axis=0, out=self.Xb, mode="clip"), rows
 
     def forward(self, X, eps):
         """Fill M with the masked samples, A and R with what `backward` needs of the gates."""
@@ -118,13 +118,11 @@ class GatedStep:
         self.kernels.gate(self.Z, b2, eps, X, *scalars, self.M, self.A, self.R)
 
     def backward(self, X, rows):
-        """Fill `gradient` and `rest_gradient`; that of lam_global |W1|_1 follows in `update`."""
-        loss = self.prediction_loss(self.predictor(self.masked), rows)
-        dM, *rest = torch.autograd.grad(loss, [self.masked, *self.parameters])
-        self.rest_gradient = [g.contiguous().numpy() for g in rest]
+        """Fill the gradients; that of lam_global |W1|_1 follows in `update`."""
+        _, d = self.prediction_loss(self.predictor.forward(self.M), rows)
         gW1, gb1, gW2, gb2 = self.gradient
         h, dZ = self.h, self.Z
-        np.multiply(dM.numpy(), self.A, out=dZ)
+        np.multiply(self.predictor.backward(d), self.A, out=dZ)
         dZ += self.R
         np.sum(dZ, axis=0, out=gb2)
         np.matmul(dZ.T, h, out=gW2)
@@ -138,7 +136,7 @@ class GatedStep:
         factor = self.clip_factor()
         decay, rate = self.dtype(1 - self.lr * self.weight_decay), self.dtype(self.lr * factor)
         shrink = self.dtype(self.lr * factor * self.lam_global)
-        weights, gradients = self.net + self.rest, self.gradient + self.rest_gradient
+        weights, gradients = [*self.net, self.rest.weights], [*self.gradient, self.rest.gradient]
         for i, (w, g) in enumerate(zip(weights, gradients, strict=True)):
             w, g = (a.reshape(len(a), -1) if a.ndim > 1 else a[None] for a in (w, g))
             self.kernels.descend(w, g, decay, rate, self.dtype(0) if i else shrink)
@@ -147,7 +145,7 @@ class GatedStep:
         """How much the gradients must shrink for their joint norm to be at most `clip`."""
         if self.clip is None:
             return 1.0
-        square = sum(float(np.vdot(g, g)) for g in self.gradient + self.rest_gradient)
+        square = sum(float(np.vdot(g, g)) for g in (*self.gradient, self.rest.gradient))
         if self.lam_global:
             W1, gW1 = self.net[0], self.gradient[0]
             inner = np.empty_like(self.net[3])

@@ -7,8 +7,9 @@ import numpy as np
 import torch
 from torch import nn
 
+from ._chain import release
 from ._classifier import Classifier
-from ._train import autograd_step, train
+from ._train import train
 
 
 def chain(widths, *, activation=None, norm=False, output_activation=False):
@@ -56,6 +57,8 @@ class NetworkClassifier(Classifier):
 
     _network(n_features, n_classes)  the module; calling it gives (logits, anything else)
     _penalty(extra)                  what is added to the cross-entropy, from that anything else
+    _step(X, y, weights)             a function that does one training step on the given rows of the
+                                     arrays X and y, with these weights of the classes, or None
     """
 
     def fit(self, X, y, eval_set=None):
@@ -66,7 +69,7 @@ class NetworkClassifier(Classifier):
 
     def _fit(self, X, codes, eval_set):
         n_classes = len(self.classes_)
-        X, y = tensor(X), torch.from_numpy(codes)
+        X = tensor(X)
         self.net_ = net = self._network(X.shape[1], n_classes)
         weights = class_weights(codes, n_classes, self.class_weight)
 
@@ -90,7 +93,7 @@ class NetworkClassifier(Classifier):
         net.train()
         training = train(
             len(X),
-            self._step(X, y, weights),
+            self._step(X.numpy(), codes, None if weights is None else weights.numpy()),
             steps=self.steps,
             rng=np.random.default_rng(self.random_state),
             batch_size=self.batch_size,
@@ -101,24 +104,11 @@ class NetworkClassifier(Classifier):
             save=lambda: {name: value.clone() for name, value in net.state_dict().items()},
             load=net.load_state_dict,
         )
+        release(net)
         net.eval()
         self.n_parameters_ = sum(p.numel() for p in net.parameters())
         self.seconds_per_epoch_ = training.seconds_per_epoch
         self.fit_report_ = training.report()
-
-    def _step(self, X, y, weights):
-        """A function that does one training step on the batch of the given rows."""
-        net = self.net_
-        optimizer = torch.optim.SGD(
-            net.parameters(), self.lr, weight_decay=self.weight_decay, fused=True
-        )
-
-        def loss(rows):
-            rows = torch.from_numpy(rows)
-            logits, extra = net(X[rows])
-            return nn.functional.cross_entropy(logits, y[rows], weights) + self._penalty(extra)
-
-        return autograd_step(optimizer, loss, clip=self.clip)
 
     def matrix_products(self, batch, _n_features, _n_classes):
         """Shapes (m, k, n) of the products of one training step: what its speed is measured by."""

@@ -13,6 +13,7 @@ import numpy as np
 import torch
 from torch import nn
 
+from ._chain import Adam, release
 from ._classifier import Classifier
 from ._networks import SCORES, class_weights, seeded, tensor
 from ._train import train
@@ -58,13 +59,10 @@ def kernel_penalty(penalised):
 def adam(net, lr, penalised):
     """Adam on all parameters of the network, with the penalty of the given kernels.
 
-    The penalty's gradient is 2 * 1e-3 * W, which is what torch calls a weight decay of 2e-3: Adam
-    adds it to the gradient before anything else, and the penalty need not be computed.
+    The penalty's gradient is 2 * 1e-3 * W: a weight decay of 2e-3 that Adam adds to the gradient
+    before anything else, so the penalty need not be computed.
     """
-    chosen = {id(W) for W in penalised}
-    rest = [p for p in net.parameters() if id(p) not in chosen]
-    groups = [{"params": penalised, "weight_decay": 2 * KERNEL_PENALTY}, {"params": rest}]
-    return torch.optim.Adam([g for g in groups if g["params"]], lr, eps=1e-7, fused=True)
+    return Adam(net, lr, eps=1e-7, decay=2 * KERNEL_PENALTY, first=penalised)
 
 
 def uniform(rng, shape):
@@ -86,6 +84,7 @@ def products(net, batch, *, weights=True, inputs=True):
 
 def validation(logits, y, weights, penalty):
     """The numbers by which a checkpoint can be chosen."""
+    weights = None if weights is None else torch.from_numpy(weights)
     loss = float(nn.functional.cross_entropy(logits, y, weights))
     right = logits.argmax(1) == y
     recall = torch.stack([right[y == c].float().mean() for c in y.unique()])
@@ -104,11 +103,11 @@ class Means:
 
     def add(self, **numbers):
         for name, value in numbers.items():
-            self.sums[name] = self.sums.get(name, 0.0) + value.detach()
+            self.sums[name] = self.sums.get(name, 0.0) + float(value)
         self.count += 1
 
     def take(self):
-        means = {name: float(value) / self.count for name, value in self.sums.items()}
+        means = {name: value / self.count for name, value in self.sums.items()}
         self.sums, self.count = {}, 0
         return means
 
@@ -135,6 +134,7 @@ class SelectorClassifier(Classifier):
                 f"checkpoint must be one of {tuple(SCORES)}, however: {self.checkpoint!r}"
             )
         weights = class_weights(codes, len(self.classes_), self.class_weight)
+        weights = None if weights is None else weights.numpy()
         X, y = tensor(X), torch.from_numpy(codes)
         if valid is not None:
             valid = tensor(valid[0]), torch.from_numpy(valid[1])
@@ -175,6 +175,7 @@ class SelectorClassifier(Classifier):
             save=lambda: {name: value.clone() for name, value in net.state_dict().items()},
             load=net.load_state_dict,
         )
+        release(net)
         net.eval()
         return training
 

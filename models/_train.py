@@ -111,19 +111,3 @@ def rounded(number):
     if isinstance(number, int):
         return number
     return float(f"{number:.5g}") if math.isfinite(number) else None
-
-
-def autograd_step(optimizer, loss, *, clip=None):
-    """A `step` for torch networks: one optimiser step on `loss(rows)`, the gradient norm clipped."""
-    from torch.nn.utils import clip_grad_norm_
-
-    parameters = [p for group in optimizer.param_groups for p in group["params"]]
-
-    def step(rows):
-        optimizer.zero_grad()
-        loss(rows).backward()
-        if clip is not None:
-            clip_grad_norm_(parameters, clip)
-        optimizer.step()
-
-    return step

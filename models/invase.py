@@ -12,9 +12,11 @@ All layers of all networks have the penalty 1e-3 * squared weights. A feature is
 sample if p > 1/2; the prediction is f(x * 1[p > 1/2]).
 """
 
+import numpy as np
 import torch
 from torch import nn
 
+from ._chain import Chain, cross_entropy
 from ._selectors import (
     Means,
     SelectorClassifier,
@@ -83,27 +85,29 @@ class INVASE(SelectorClassifier):
         # Three optimisers in the original. Every number of the selector's step is recorded before
         # the others move, so one Adam on the sum of the losses is the same.
         optimizer = adam(net, self.lr, kernels(net))
+        selector = Chain(net["selector"])
         predictor, baseline = TwoModes(net["predictor"]), TwoModes(net["baseline"])
+        samples, codes = X.numpy(), y.numpy()
         means = Means()
 
         def step(rows):
-            rows = torch.from_numpy(rng.integers(n, size=len(rows)))  # with replacement
-            x, labels = X.index_select(0, rows), y[rows]
-            logits = net["selector"](x)
-            p = torch.sigmoid(logits.detach())
+            rows = rng.integers(n, size=len(rows))  # with replacement
+            x, labels = samples[rows], codes[rows]
+            p = torch.sigmoid(torch.from_numpy(selector.forward(x)))
             s = uniform(rng, p.shape).lt_(p)
 
-            f, f_train = predictor(x * s)
-            b, b_train = baseline(x)
+            f, f_train = predictor.forward(x * s.numpy())
+            b, b_train = baseline.forward(x)
             reward = log_likelihood(f, labels) - log_likelihood(b, labels)
             if weights is not None:
                 reward = reward * weights[labels]
 
-            optimizer.zero_grad()
-            loss_f = nn.functional.cross_entropy(f_train, labels, weights)
-            loss_b = nn.functional.cross_entropy(b_train, labels, weights)
-            (loss_f + loss_b).backward()
-            logits.backward(policy_gradient(p, s, reward, self.lam) / len(rows))
+            loss_f, d_f = cross_entropy(f_train, labels, weights)
+            loss_b, d_b = cross_entropy(b_train, labels, weights)
+            predictor.backward(d_f)
+            baseline.backward(d_b)
+            d = policy_gradient(p, s, torch.from_numpy(reward), self.lam) / len(rows)
+            selector.backward(d.numpy(), inputs=False)
             optimizer.step()
             means.add(
                 train_loss=loss_f,
@@ -142,20 +146,20 @@ class TwoModes:
     """
 
     def __init__(self, net):
-        self.first, self.rest = net[:2], net[2:]
+        self.first, self.rest = Chain(net[:2]), Chain(net[2:])
 
-    def __call__(self, x):
-        hidden = self.first(x)
-        self.rest.eval()
-        with torch.no_grad():
-            inference = self.rest(hidden)
-        self.rest.train()
-        return inference, self.rest(hidden)
+    def forward(self, x):
+        hidden = self.first.forward(x)
+        return self.rest.forward(hidden, training=False), self.rest.forward(hidden)
+
+    def backward(self, d):
+        self.first.backward(self.rest.backward(d), inputs=False)
 
 
 def log_likelihood(logits, y):
     """log(probability of the true class + 1e-8), per sample."""
-    return torch.log(torch.softmax(logits, dim=1).gather(1, y[:, None])[:, 0] + EPS)
+    p = np.exp(logits - logits.max(axis=1, keepdims=True))
+    return np.log(p[np.arange(len(y)), y] / p.sum(axis=1) + EPS)
 
 
 def policy_gradient(p, s, reward, lam):

@@ -15,6 +15,7 @@ import numpy as np
 import torch
 from torch import nn
 
+from ._chain import Chain, cross_entropy
 from ._selectors import (
     Means,
     SelectorClassifier,
@@ -79,19 +80,18 @@ class L2X(SelectorClassifier):
         *hidden, _output = kernels(net["selector"])
         penalised = [*hidden, *kernels(net["predictor"])]
         optimizer = adam(net, self.lr, penalised)
-        k = min(self.k, n_features)
-        noise = torch.empty(min(self.batch_size, n), k, n_features)
-        space = torch.empty_like(noise)
+        selector, predictor = Chain(net["selector"]), Chain(net["predictor"])
+        samples, codes = X.numpy(), y.numpy()
+        subset = RelaxedSubset(min(self.batch_size, n), min(self.k, n_features), n_features)
         means = Means()
 
         def step(rows):
-            rows = torch.from_numpy(rows)
-            x = X.index_select(0, rows)
-            log_exponential(rng, out=noise)
-            V = RelaxedSubset.apply(net["selector"](x), noise, self.tau, space)
-            loss = nn.functional.cross_entropy(net["predictor"](x * V), y[rows], weights)
-            optimizer.zero_grad()
-            loss.backward()
+            x = samples[rows]
+            V = subset.forward(selector.forward(x), log_exponential(rng, subset.noise), self.tau)
+            loss, d = cross_entropy(predictor.forward(x * V), codes[rows], weights)
+            dV = predictor.backward(d)
+            dV *= x
+            selector.backward(subset.backward(dV), inputs=False)
             optimizer.step()
             means.add(train_loss=loss)
 
@@ -122,29 +122,30 @@ def log_exponential(rng, out):
     return out.add_(TINY).log_().neg_().log_()
 
 
-class RelaxedSubset(torch.autograd.Function):
+class RelaxedSubset:
     """V_d = max_j softmax((l + g_j) / tau)_d from logits (B, D) and noise -g (B, k, D).
 
-    What autograd would make of that formula, in a third of the time: the tensors of B * k * D
-    numbers are all that costs, and here are two of them, `noise` and `space`, both overwritten.
+    The tensors of B * k * D numbers are all that costs, and here are two of them: `noise`, to be
+    filled with a draw before every pass forward, and `space`. Both are overwritten.
     """
 
-    @staticmethod
-    def forward(ctx, logits, noise, tau, space):
-        torch.add((logits / tau)[:, None], noise, alpha=-1 / tau, out=space)
-        draws = torch.softmax(space, dim=2, out=noise)
-        V = draws.amax(dim=1)
-        ctx.tau = tau
-        ctx.draws, ctx.space = draws, space
-        ctx.save_for_backward(V)
-        return V
+    def __init__(self, n_samples, k, n_features, dtype=torch.float32):
+        self.noise = torch.empty(n_samples, k, n_features, dtype=dtype)
+        self.space = torch.empty_like(self.noise)
 
-    @staticmethod
-    def backward(ctx, grad):
-        (V,) = ctx.saved_tensors
+    def forward(self, logits, noise, tau):
+        self.tau = tau
+        logits = torch.from_numpy(logits)
+        torch.add((logits / tau)[:, None], noise, alpha=-1 / tau, out=self.space)
+        self.draws = torch.softmax(self.space, dim=2, out=noise)
+        self.V = self.draws.amax(dim=1)
+        return self.V.numpy()
+
+    def backward(self, dV):
+        """The gradient for the logits, from that for V."""
         # A feature's gradient goes to the draw that has its maximum, in equal parts if several do.
-        owner = torch.eq(ctx.draws, V[:, None], out=ctx.space)
-        flow = grad * V
+        owner = torch.eq(self.draws, self.V[:, None], out=self.space)
+        flow = torch.from_numpy(dV) * self.V
         through = torch.matmul((flow / owner.sum(dim=1))[:, None], owner.mT)
-        back = flow - torch.matmul(through, ctx.draws)[:, 0]
-        return back / ctx.tau, None, None, None
+        back = flow - torch.matmul(through, self.draws)[:, 0]
+        return (back / self.tau).numpy()

@@ -12,6 +12,7 @@ A feature is selected for a sample if its gate is open without noise.
 import torch
 from torch import nn
 
+from ._chain import cross_entropy
 from ._gates import GatedStep, LocalGates
 from ._networks import NetworkClassifier, chain, tensor, truncated_normal
 
@@ -84,7 +85,7 @@ class LSPIN(NetworkClassifier):
             self.net_.gates,
             self.net_.predictor,
             X,
-            lambda logits, rows: nn.functional.cross_entropy(logits, y[rows], weights),
+            lambda logits, rows: cross_entropy(logits, y[rows], weights),
             lam_local=self.lam,
             lr=self.lr,
             weight_decay=self.weight_decay,

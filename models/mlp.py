@@ -10,6 +10,7 @@ fall below ln(1 + e^-2) = 0.127: in effect a strong label smoothing.
 
 from torch import nn
 
+from ._chain import SGD, Chain, cross_entropy
 from ._networks import NetworkClassifier, chain
 
 
@@ -55,6 +56,17 @@ class MLP(NetworkClassifier):
 
     def _penalty(self, extra):
         return 0.0
+
+    def _step(self, X, y, weights):
+        optimizer = SGD(self.net_, self.lr, decay=self.weight_decay, clip=self.clip)
+        layers = Chain(self.net_.layers)
+
+        def step(rows):
+            _, d = cross_entropy(layers.forward(X[rows]), y[rows], weights)
+            layers.backward(d, inputs=False)
+            optimizer.step()
+
+        return step
 
 
 class Perceptron(nn.Module):

@@ -12,6 +12,7 @@ Gates and predictor are trained together, which is what ProtoGate avoids.
 import torch
 from torch import nn
 
+from ._chain import cross_entropy
 from ._gates import GatedStep, LocalGates
 from ._networks import NetworkClassifier, chain, tensor, truncated_normal
 
@@ -77,7 +78,7 @@ class ProtoGateHead(NetworkClassifier):
             self.net_.gates,
             self.net_.head,
             X,
-            lambda logits, rows: nn.functional.cross_entropy(logits, y[rows], weights),
+            lambda logits, rows: cross_entropy(logits, y[rows], weights),
             lam_local=self.lam_local,
             lam_global=self.lam_global,
             lr=self.lr,

@@ -18,6 +18,7 @@ import numpy as np
 import torch
 from torch import nn
 
+from ._chain import Chain, cross_entropy
 from ._networks import tensor
 from ._selectors import (
     Means,
@@ -104,14 +105,15 @@ class REALX(SelectorClassifier):
         """Stage 1: a network that can predict from any subset of the features."""
         net = self._predictor(X.shape[1])
         optimizer = adam(net, self.lr, kernels(net))
+        chain = Chain(net)
+        samples, codes = X.numpy(), y.numpy()
         means = Means()
 
         def step(rows):
-            rows = torch.from_numpy(rows)
-            x = X.index_select(0, rows)
-            loss = nn.functional.cross_entropy(net(x * coins(rng, x.shape)), y[rows], weights)
-            optimizer.zero_grad()
-            loss.backward()
+            x = samples[rows]
+            x *= coins(rng, x.shape)
+            loss, d = cross_entropy(chain.forward(x), codes[rows], weights)
+            chain.backward(d, inputs=False)
             optimizer.step()
             means.add(train_loss=loss)
 
@@ -129,29 +131,33 @@ class REALX(SelectorClassifier):
         selector, predictor = self.net_["selector"], self.net_["predictor"]
         # No kernel penalty: the official loss of this stage is written by hand and has none.
         optimizer = adam(selector, self.lr, penalised=[])
+        moving, fixed = Chain(selector), Chain(predictor)
+        samples, codes = X.numpy(), y.numpy()
         means = Means()
-        predictor.requires_grad_(False)
         norms = [layer for layer in predictor if isinstance(layer, nn.BatchNorm1d)]
         for norm in norms:
             norm.track_running_stats = self.drift
 
         def step(rows):
-            rows = torch.from_numpy(rows)
-            x, labels = X.index_select(0, rows), y[rows]
+            x, labels = samples[rows], codes[rows]
 
-            def likelihood(mask):
-                q = torch.softmax(predictor(x * mask), dim=1).gather(1, labels[:, None])[:, 0]
-                F = torch.log(q + EPS)
-                return F if weights is None else F * weights[labels]
+            def likelihood(mask, gradient):
+                """F of a mask and, if asked for, its gradient."""
+                logits = fixed.forward(x * mask.numpy())
+                F, d = log_likelihood(logits, labels, weights)
+                if not gradient:
+                    return torch.from_numpy(F), None
+                d = fixed.backward(d, weights=False)
+                d *= x
+                return torch.from_numpy(F), torch.from_numpy(d)
 
-            logits = selector(x)
-            fixed = logits.detach()
+            logits = torch.from_numpy(moving.forward(x))
             u, v = uniform(rng, x.shape), uniform(rng, x.shape)
-            gradient, F = rebar_gradient(fixed, u, v, likelihood, self.tau)
-            p = torch.sigmoid(fixed)
+            gradient, F = rebar_gradient(logits, u, v, likelihood, self.tau)
+            p = torch.sigmoid(logits)
             gradient -= self.lam / x.shape[1] * p * (1 - p)
-            optimizer.zero_grad()
-            logits.backward(-gradient)  # summed over the batch, as in the official code
+            # Summed over the batch, as in the official code.
+            moving.backward((-gradient).numpy(), inputs=False)
             optimizer.step()
             means.add(log_likelihood=F.mean(), probability=p.mean())
 
@@ -165,7 +171,6 @@ class REALX(SelectorClassifier):
             return numbers
 
         training = self._train(self.net_, step, check, len(X), valid, rng)
-        predictor.requires_grad_(True)
         for norm in norms:
             norm.track_running_stats = True
         return training
@@ -196,13 +201,29 @@ def coins(rng, shape):
     n_rows, n = shape
     row = -(-n // 8)
     octets = np.frombuffer(rng.bytes(n_rows * row), dtype=np.uint8).reshape(n_rows, row)
-    return torch.from_numpy(np.unpackbits(octets, axis=1, count=n)).float()
+    return np.unpackbits(octets, axis=1, count=n)
+
+
+def log_likelihood(logits, y, weights):
+    """F = log(probability of the true class + EPS), times the class's weight; and its gradient."""
+    rows = np.arange(len(y))
+    q = np.exp(logits - logits.max(axis=1, keepdims=True))
+    q /= q.sum(axis=1, keepdims=True)
+    q_y = q[rows, y]
+    slope = q_y / (q_y + q.dtype.type(EPS))
+    F = np.log(q_y + q.dtype.type(EPS))
+    if weights is not None:
+        F, slope = F * weights[y], slope * weights[y]
+    d = -q * slope[:, None]
+    d[rows, y] += slope
+    return F, d
 
 
 def rebar_gradient(logits, u, v, F, tau):
     """An estimate of the gradient of E_s[F(s)], s ~ Bernoulli(sigmoid(logits)); and F(s).
 
-    F gives one number per row of a mask; u and v are uniform numbers of the logits' shape. From u
+    F(mask, gradient) gives one number per row of a mask and, if asked for, the gradient of their sum;
+    u and v are uniform numbers of the logits' shape. From u
     come the drawn mask s and its relaxation m, from v another relaxation m~ that would have drawn s
     too. The estimate is
 
@@ -221,12 +242,10 @@ def rebar_gradient(logits, u, v, F, tau):
     # d z~ / d logits: v moves along with t, so it is less than 1.
     slope = 1 - missed / (1 - (s - v).abs()).clamp_(min=CLIP)
 
-    m = torch.sigmoid(z / tau).requires_grad_()
-    m_same = torch.sigmoid(z_same / tau).requires_grad_()
-    F_same = F(m_same)
-    d_m, d_same = torch.autograd.grad(F(m).sum() + F_same.sum(), (m, m_same))
-    with torch.no_grad():
-        F_s = F(s)
-        score = (s - p) * (1 - EPS / (1 - missed + EPS))
-        relaxed = d_m * m * (1 - m) - d_same * m_same * (1 - m_same) * slope
-        return (F_s - F_same)[:, None] * score + relaxed / tau, F_s
+    m, m_same = torch.sigmoid(z / tau), torch.sigmoid(z_same / tau)
+    _, d_m = F(m, True)
+    F_same, d_same = F(m_same, True)
+    F_s, _ = F(s, False)
+    score = (s - p) * (1 - EPS / (1 - missed + EPS))
+    relaxed = d_m * m * (1 - m) - d_same * m_same * (1 - m_same) * slope
+    return (F_s - F_same)[:, None] * score + relaxed / tau, F_s

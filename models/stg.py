@@ -9,10 +9,13 @@ loss      cross-entropy + lam * mean_d P(z_d > 0),  P(z_d > 0) = Phi((mu_d + 0.5
 A feature is selected if its gate is open without noise: mu_d + 0.5 > 0.
 """
 
+import math
+
 import numpy as np
 import torch
 from torch import nn
 
+from ._chain import SGD, Chain, cross_entropy
 from ._classifier import GlobalSelector
 from ._networks import NetworkClassifier, chain, truncated_normal
 
@@ -58,10 +61,27 @@ class STG(GlobalSelector, NetworkClassifier):
         self.random_state = random_state
 
     def _network(self, n_features, n_classes):
-        return GatedPerceptron([n_features, *self.hidden, n_classes], self.sigma)
+        return GatedPerceptron([n_features, *self.hidden, n_classes])
 
     def _penalty(self, mu):
         return self.lam * torch.special.ndtr((mu + 0.5) / self.sigma).mean()
+
+    def _step(self, X, y, weights):
+        net, sigma = self.net_, self.sigma
+        optimizer = SGD(net, self.lr, decay=self.weight_decay, clip=self.clip)
+        predictor = Chain(net.predictor)
+        mu, d_mu = net.mu.detach().numpy(), net.mu.grad.numpy()
+
+        def step(rows):
+            x, center = X[rows], mu + 0.5
+            z = center + sigma * torch.randn(len(mu)).numpy()
+            _, d = cross_entropy(predictor.forward(x * np.clip(z, 0, 1)), y[rows], weights)
+            dz = np.einsum("id,id->d", predictor.backward(d), x)
+            density = np.exp(-0.5 * (center / sigma) ** 2) / math.sqrt(2 * math.pi)
+            d_mu[:] = dz * ((z > 0) & (z < 1)) + self.lam / (sigma * len(mu)) * density
+            optimizer.step()
+
+        return step
 
     @property
     def selected_(self):
@@ -74,17 +94,14 @@ class STG(GlobalSelector, NetworkClassifier):
 
 
 class GatedPerceptron(nn.Module):
-    """The gates and the predictor; gives logits and mu, which the penalty needs."""
+    """The gates, without noise, and the predictor; gives logits and mu, which the penalty needs."""
 
-    def __init__(self, widths, sigma):
+    def __init__(self, widths):
         super().__init__()
-        self.sigma = sigma
         self.mu = nn.Parameter(0.01 * torch.randn(widths[0]))
         self.predictor = chain(widths, activation=nn.Tanh)
         # As in the official code: a standard normal cut at 0.2 is nearly uniform.
         truncated_normal(self.predictor, std=1.0, cut=0.2)
 
     def forward(self, x):
-        noise = self.sigma * torch.randn_like(self.mu) if self.training else 0.0
-        gates = torch.clamp(self.mu + 0.5 + noise, 0, 1)
-        return self.predictor(x * gates), self.mu
+        return self.predictor(x * torch.clamp(self.mu + 0.5, 0, 1)), self.mu

@@ -31,7 +31,7 @@ from torch import nn
 
 from ._networks import NetworkClassifier, class_weights, tensor
 from ._selectors import mask_facts
-from ._train import autograd_step, train
+from ._train import train
 
 VALID_LOSSES = ("plain", "double-softmax")
 SHARED, OWN = 2, 2  # gated layers of a feature transformer
@@ -117,16 +117,15 @@ class TabNet(NetworkClassifier):
         optimizer = torch.optim.Adam(net.parameters(), self.lr, fused=True)
         schedule = torch.optim.lr_scheduler.StepLR(optimizer, self.lr_decay_every, self.lr_decay)
 
-        def loss(rows):
+        def step(rows):
             rows = torch.from_numpy(rows)
             logits, entropy = net(X[rows])
             prediction = nn.functional.cross_entropy(logits, y[rows], weights)
-            return prediction + self.lambda_sparse * entropy
-
-        gradient_step = autograd_step(optimizer, loss, clip=self.clip)
-
-        def step(rows):
-            gradient_step(rows)
+            optimizer.zero_grad()
+            (prediction + self.lambda_sparse * entropy).backward()
+            if self.clip is not None:
+                nn.utils.clip_grad_norm_(net.parameters(), self.clip)
+            optimizer.step()
             schedule.step()
 
         def check():

@@ -5,9 +5,9 @@ import math
 import numpy as np
 import pytest
 import torch
-from benchmark.models import _gates
+from benchmark.models import _chain, _gates
 from benchmark.models._gates import GatedStep
-from benchmark.models._networks import class_weights
+from benchmark.models._networks import class_weights, seeded
 from benchmark.models._train import train
 from benchmark.models.lspin import LSPIN, LocallySparse
 from benchmark.models.mlp import MLP
@@ -94,6 +94,38 @@ def test_stg_two_moons():
     assert (model.predict(X[240:]) == y[240:]).mean() > 0.98
 
 
+@pytest.mark.parametrize("class_weight", [None, "balanced"])
+@pytest.mark.parametrize("Model", [MLP, STG])
+def test_one_step_descends_like_autograd(Model, class_weight):
+    X, y = wide(n=40)
+    y[:10] = 0  # so that the classes' weights differ
+    settings = {"lr": 0.3, "weight_decay": 0.1, "clip": 0.5, "class_weight": class_weight}
+    if Model is STG:
+        settings["lam"] = 20.0
+    plain = Model(**settings, steps=0, random_state=0).fit(X, y)
+    found = Model(**settings, steps=1, random_state=0).fit(X, y)
+
+    net = plain.net_.train()
+    x, labels = torch.from_numpy(X), torch.from_numpy(y)
+    if Model is STG:
+        with seeded(0):  # the noise comes after the initial weights
+            plain._network(X.shape[1], 2)
+            noise = 0.5 * torch.randn(X.shape[1])
+        logits = net.predictor(x * torch.clamp(net.mu + 0.5 + noise, 0, 1))
+    else:
+        logits, _ = net(x)
+    weights = class_weights(y, 2, class_weight)
+    loss = torch.nn.functional.cross_entropy(logits, labels, weights)
+    (loss + plain._penalty(net.mu if Model is STG else None)).backward()
+    before = torch.nn.utils.parameters_to_vector(net.parameters()).detach().clone()
+    torch.nn.utils.clip_grad_norm_(net.parameters(), 0.5)
+    torch.optim.SGD(net.parameters(), 0.3, weight_decay=0.1).step()
+    expected = torch.nn.utils.parameters_to_vector(net.parameters())
+    ours = torch.nn.utils.parameters_to_vector(found.net_.parameters())
+    assert (expected - before).abs().max() > 0.01
+    torch.testing.assert_close(ours, expected, atol=2e-6, rtol=0)
+
+
 def linear_demo(n, seed):
     """Two groups of four features; each group's target needs two of them."""
     rng = np.random.default_rng(seed)
@@ -114,14 +146,19 @@ def test_llspin_linear_demo(seed):
     X, y = linear_demo(800, seed)
     X_test, y_test = map(torch.from_numpy, linear_demo(400, 1000 + seed))
     low, high = y.min(), y.max()
-    target = torch.from_numpy((y - low) / (high - low))[:, None]
+    target = ((y - low) / (high - low))[:, None]
+
+    def squared_error(output, rows):
+        miss = output - target[rows]
+        return (miss**2).mean(), 2 * miss / miss.size
+
     torch.manual_seed(seed)
     net = LocallySparse([4, 100, 100, 10, 1, 1], 10, 0.5, 0.5, "linear-layers", std=0.1)
     step = GatedStep(
         net.gates,
         net.predictor,
-        torch.from_numpy(X),
-        lambda output, rows: ((output - target[rows]) ** 2).mean(),
+        X,
+        squared_error,
         lam_local=5e-3 / 4,  # the official penalty is a mean over features, ours is a sum
         lr=0.1,
     )
@@ -160,8 +197,8 @@ def test_the_gated_step_descends_like_autograd(shift, predictor, lam_global, cli
     step = GatedStep(
         net.gates,
         net.predictor,
-        X,
-        lambda output, rows: cross_entropy(output, y[rows]),
+        X.numpy(),
+        lambda output, rows: _chain.cross_entropy(output, y.numpy()[rows]),
         lam_local=0.02,
         lam_global=lam_global,
         lr=0.3,
@@ -216,6 +253,7 @@ def test_the_gated_models_train_to_the_same_bits(model, monkeypatch):
     assert torch.equal(first, weights(0))
     assert not torch.equal(first, weights(1))
     monkeypatch.setattr(_gates, "COMPILED", _gates.PLAIN)
+    monkeypatch.setattr(_chain, "KERNELS", _chain.PLAIN)
     assert torch.equal(first, weights(0))
 
 
@@ -224,8 +262,8 @@ def test_gates_are_noisy_in_training_only():
     step = GatedStep(
         net.gates,
         net.predictor,
-        X,
-        lambda output, rows: torch.nn.functional.cross_entropy(output, y[rows]),
+        X.numpy(),
+        lambda output, rows: _chain.cross_entropy(output, y.numpy()[rows]),
         lam_local=0.0,
         lr=0.0,
     )

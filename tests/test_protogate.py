@@ -14,7 +14,7 @@ import pytest
 import torch
 from benchmark.models import _protogate_kernels as kernels
 from benchmark.models._protogate_step import QUANTILES, Step
-from benchmark.models._train import autograd_step, curves, train
+from benchmark.models._train import curves, train
 from benchmark.models.protogate import (
     BEHAVIOURS,
     Net,
@@ -694,12 +694,3 @@ def test_curves_are_short():
     assert len(found["step"]) == 50
     assert found["step"][0] == 0 and found["step"][-1] == 999
     assert found["loss"][-1] == 3138.5
-
-
-def test_autograd_step_descends_and_clips():
-    weight = torch.nn.Parameter(torch.tensor([3.0, 4.0]))
-    optimizer = torch.optim.SGD([weight], lr=1.0)
-    autograd_step(optimizer, lambda rows: (weight**2).sum() / 2, clip=1.0)(np.arange(2))
-    close(weight.detach().numpy(), [2.4, 3.2], 1e-5)
-    autograd_step(optimizer, lambda rows: (weight**2).sum() / 2)(np.arange(2))
-    close(weight.detach().numpy(), [0, 0])

@@ -6,6 +6,7 @@ from itertools import product
 import numpy as np
 import pytest
 import torch
+from benchmark.models._chain import Chain
 from benchmark.models._selectors import adam, kernel_penalty, kernels, predictor, selector
 from benchmark.models.invase import INVASE, log_likelihood, policy_gradient
 from benchmark.models.l2x import L2X, RelaxedSubset, log_exponential
@@ -79,7 +80,7 @@ def test_adam_adds_the_penalty_of_the_kernels_only():
             loss = (net(x) - target).square().mean()
             if explicit:
                 loss = loss + 1e-3 * sum(W.square().sum() for W in penalised)
-            optimizer.zero_grad()
+            net.zero_grad(set_to_none=False)
             loss.backward()
             optimizer.step()
         nets.append(net)
@@ -95,32 +96,35 @@ def relaxed(logits, k, tau, seed=0):
     rng = np.random.default_rng(seed)
     noise = log_exponential(rng, torch.empty(len(logits), k, logits.shape[1]))
     noise = noise.to(logits.dtype)
-    draws = torch.softmax((logits.detach()[:, None] - noise) / tau, dim=2)
-    return RelaxedSubset.apply(logits, noise, tau, torch.empty_like(noise)), draws
+    draws = torch.softmax((logits[:, None] - noise) / tau, dim=2)
+    subset = RelaxedSubset(*noise.shape, dtype=noise.dtype)
+    V = torch.from_numpy(subset.forward(logits.numpy(), noise, tau))
+    return V, draws, subset
 
 
 def test_the_largest_of_a_draw_follows_the_softmax():
     n = 100_000
     logits = torch.tensor([0.5, -1.0, 1.0, 0.2, -0.3])
-    V, draws = relaxed(logits.repeat(n, 1), k=1, tau=0.1)
+    V, draws, _ = relaxed(logits.repeat(n, 1), k=1, tau=0.1)
     torch.testing.assert_close(V, draws[:, 0], atol=1e-6, rtol=1e-4)
     largest = nn.functional.one_hot(V.argmax(dim=1), 5).double()
     assert near(largest, torch.softmax(logits, dim=0))
     # The lower the temperature, the nearer to a choice of one.
-    cold, _ = relaxed(logits.repeat(1000, 1), k=1, tau=1e-3)
+    cold, _, _ = relaxed(logits.repeat(1000, 1), k=1, tau=1e-3)
     assert (cold.max(dim=1).values > 0.99).float().mean() > 0.98
 
 
 @pytest.mark.parametrize("scale", [1.0, 30.0])  # 30: draws agree on a feature with weight 1
 def test_the_relaxed_mask_is_the_maximum_over_draws(scale):
     torch.manual_seed(0)
-    logits = (scale * torch.randn(40, 6)).double().requires_grad_()
+    logits = (scale * torch.randn(40, 6)).double()
     weight = torch.randn(40, 6).double()
-    V, draws = relaxed(logits, k=4, tau=0.1)
+    V, draws, subset = relaxed(logits, k=4, tau=0.1)
     torch.testing.assert_close(V, draws.max(dim=1).values)
     assert (V.sum(dim=1) <= 4 + 1e-9).all() and (V.sum(dim=1) >= 1 - 1e-9).all()
-    (gradient,) = torch.autograd.grad((weight * V).sum(), logits)
+    gradient = torch.from_numpy(subset.backward(weight.numpy()))
 
+    logits.requires_grad_()
     noise = log_exponential(np.random.default_rng(0), torch.empty(40, 4, 6)).double()
     plain = torch.softmax((logits[:, None] - noise) / 0.1, dim=2).amax(dim=1)
     (expected,) = torch.autograd.grad((weight * plain).sum(), logits)
@@ -158,6 +162,17 @@ def F(mask):
     """Some smooth function of a mask in which the features interact; like a log-likelihood, < 0."""
     a, b, c = mask.to(torch.float64).unbind(dim=1)
     return -1.5 + torch.sin(2 * a - b) * (0.5 + c) - 0.7 * (b * c - a) ** 2
+
+
+def with_gradient(function):
+    """As rebar_gradient wants it: the values and, if asked for, the gradient of their sum."""
+
+    def both(mask, gradient):
+        mask = mask.clone().requires_grad_()
+        value = function(mask)
+        return value.detach(), torch.autograd.grad(value.sum(), mask)[0] if gradient else None
+
+    return both
 
 
 def exact_gradient():
@@ -198,7 +213,7 @@ def test_the_policy_gradient_is_unbiased():
 @pytest.mark.parametrize("tau", [0.1, 0.5])
 def test_rebar_is_unbiased(tau):
     logits, u, v = draws(200_000, 2)
-    gradient, value = rebar_gradient(logits, u, v, F, tau)
+    gradient, value = rebar_gradient(logits, u, v, with_gradient(F), tau)
     # EPS inside the logarithm changes the mean by about EPS, far below the standard error.
     assert near(gradient, exact_gradient())
     s = (logits + torch.logit(u) > 0).double()
@@ -217,7 +232,7 @@ def test_rebar_varies_less_than_the_score_function():
     def likelihood(mask):
         return torch.log(torch.sigmoid(mask.double() @ w))
 
-    gradient, value = rebar_gradient(logits, u, v, likelihood, 0.1)
+    gradient, value = rebar_gradient(logits, u, v, with_gradient(likelihood), 0.1)
     s = (logits + torch.logit(u) > 0).double()
     score = s - torch.sigmoid(logits)
     plain, centred = value[:, None] * score, (value - value.mean())[:, None] * score
@@ -240,7 +255,7 @@ def test_rebar_is_the_gradient_of_the_surrogate_as_it_is_written():
     log_p = (s * torch.log(p + EPS) + (1 - s) * torch.log(1 - p + EPS)).sum(dim=1)
     surrogate = (F(s) - F(m_same)).detach() * log_p + F(m) - F(m_same)
     (expected,) = torch.autograd.grad(surrogate.sum(), leaf)
-    gradient, _ = rebar_gradient(logits, u, v, F, 0.1)
+    gradient, _ = rebar_gradient(logits, u, v, with_gradient(F), 0.1)
     torch.testing.assert_close(gradient, expected, atol=1e-7, rtol=1e-7)
 
 
@@ -248,18 +263,18 @@ def test_rebar_stays_finite_at_the_ends():
     logits = torch.tensor([[-60.0, 0.0, 60.0]])
     for u in (0.0, 0.5, 1 - 2**-24):
         for v in (0.0, 1 - 2**-24):
-            gradient, _ = rebar_gradient(
-                logits, torch.full((1, 3), u), torch.full((1, 3), v), lambda m: F(m).float(), 0.1
-            )
+            single = with_gradient(lambda mask: F(mask).float())
+            uniforms = torch.full((1, 3), u), torch.full((1, 3), v)
+            gradient, _ = rebar_gradient(logits, *uniforms, single, 0.1)
             assert torch.isfinite(gradient).all()
 
 
 def test_coins_are_fair():
     flips = coins(np.random.default_rng(0), (500, 203))
-    assert flips.shape == (500, 203) and set(flips.unique().tolist()) == {0.0, 1.0}
+    assert flips.shape == (500, 203) and set(np.unique(flips)) == {0, 1}
     # 101,500 flips: a deviation of 4.5 is 0.0071, of a column's 500 flips 0.1.
     assert abs(float(flips.mean()) - 0.5) < 0.0071
-    assert (flips.mean(dim=0) - 0.5).abs().max() < 0.1
+    assert np.abs(flips.mean(axis=0) - 0.5).max() < 0.1
 
 
 # INVASE: the order of a step
@@ -285,16 +300,20 @@ def test_invase_records_rewards_before_the_predictors_move():
         """The selector after its step with rewards by the given networks, in inference mode."""
         with torch.no_grad():
             f, b = nets["predictor"].eval()(x * s), nets["baseline"].eval()(x)
-            reward = log_likelihood(f, labels) - log_likelihood(b, labels)
+        f, b = (log_likelihood(logits.numpy(), labels.numpy()) for logits in (f, b))
         mine = selector(10, (100, 100), nn.ReLU)
         mine.load_state_dict(before["selector"].state_dict())
         optimizer = adam(mine, lr, kernels(mine))
-        mine(x).backward(policy_gradient(p, s, reward, 1.0) / 30)
+        d = policy_gradient(p, s, torch.from_numpy(f - b), 1.0) / 30
+        chain = Chain(mine)
+        chain.forward(x.numpy())
+        chain.backward(d.numpy(), inputs=False)
         optimizer.step()
         return nn.utils.parameters_to_vector(mine.parameters())
 
     found = nn.utils.parameters_to_vector(model.net_["selector"].parameters())
-    torch.testing.assert_close(found, moved(before), atol=1e-6, rtol=0)
+    # Adam's first step divides by the gradient itself, whose last digits show where it is nearly 0.
+    torch.testing.assert_close(found, moved(before), atol=1e-3, rtol=0)
     assert (found - moved(model.net_)).abs().max() > 0.01, "rewards after the step lead elsewhere"
 
 

@@ -1,0 +1,353 @@
+"""Chains of layers whose training passes are written by hand.
+
+A chain stands for an nn.Sequential of linear layers, batch norm and activations and works on the
+memory of its parameters and of their gradients. Prediction, saving and loading stay torch's. On a
+few dozen samples the book-keeping of automatic differentiation costs more than the arithmetic; here
+a training step is the matrix products and little else.
+
+With x the input of a layer, y its output and d standing for the gradient of the loss:
+
+    linear      y = x W' + b                     dx = dy W      dW = dy' x      db = sum dy
+    batch norm  y = w z + b, z = (x - mean) r    dx = w r (dy - mean dy - z mean(dy z))
+                r = (var + eps)^(-1/2)           dw = sum dy z      db = sum dy
+    activation  y = a(x)                         dx = dy a'(x)
+
+Sums and means run over the samples of the batch.
+"""
+
+import math
+from types import SimpleNamespace
+
+import numpy as np
+import torch
+from torch import nn
+
+from . import _protogate_kernels as protogate
+from ._protogate_kernels import _loop
+
+# --- Parameters and their optimisers --------------------------------------------------------------
+
+
+class Flat:
+    """The parameters of some networks in one vector, and their gradients in another.
+
+    The networks' parameters become views of the first, their `grad` views of the second, so that
+    one loop updates all of them. `first` are parameters to come first in the vectors.
+    """
+
+    def __init__(self, net, first=()):
+        leading = {id(p) for p in first}
+        parameters = [*first, *(p for p in net.parameters() if id(p) not in leading)]
+        self.weights = np.concatenate([p.detach().numpy().ravel() for p in parameters])
+        self.gradient = np.zeros_like(self.weights)
+        self.n_first = sum(p.numel() for p in first)
+        start = 0
+        for p in parameters:
+            part = slice(start, start + p.numel())
+            p.data = torch.from_numpy(self.weights[part]).view(p.shape)
+            p.grad = torch.from_numpy(self.gradient[part]).view(p.shape)
+            start += p.numel()
+
+
+def release(net):
+    """Give every parameter memory of its own again, and no gradient: the training is over."""
+    for p in net.parameters():
+        p.data, p.grad = p.data.clone(), None
+
+
+class Adam(Flat):
+    """Adam, with the given weight decay on the parameters that come first."""
+
+    def __init__(self, net, lr, *, eps, decay=0.0, first=()):
+        super().__init__(net, first)
+        self.lr, self.eps, self.decay = lr, eps, decay
+        self.mean, self.square = np.zeros((2, len(self.weights)), self.weights.dtype)
+        self.steps = 0
+
+    def step(self):
+        self.steps += 1
+        number = self.weights.dtype.type
+        # Both averages start from zero; the two corrections make up for that.
+        rate = self.lr / (1 - 0.9**self.steps)
+        scale = 1 / math.sqrt(1 - 0.999**self.steps)
+        for part, decay in (
+            (slice(0, self.n_first), self.decay),
+            (slice(self.n_first, None), 0.0),
+        ):
+            arrays = (a[part] for a in (self.weights, self.gradient, self.mean, self.square))
+            KERNELS.adam(*arrays, *map(number, (rate, scale, self.eps, decay, 0.1, 0.001)))
+
+
+class SGD(Flat):
+    """Descent with weight decay, the gradient's norm clipped."""
+
+    def __init__(self, net, lr, *, decay=0.0, clip=None):
+        super().__init__(net)
+        self.lr, self.decay, self.clip = lr, decay, clip
+
+    def step(self):
+        factor = 1.0
+        if self.clip is not None:
+            norm = math.sqrt(float(np.vdot(self.gradient, self.gradient)))
+            factor = min(1.0, self.clip / (norm + 1e-6))
+        number = self.weights.dtype.type
+        keep, rate = 1 - self.lr * self.decay, self.lr * factor
+        arrays = self.weights[None], self.gradient[None]
+        KERNELS.descend(*arrays, *map(number, (keep, rate, 0.0)))
+
+
+# --- Layers ----------------------------------------------------------------------------------------
+
+
+class Chain:
+    """The training passes of an nn.Sequential; its parameters need a `grad` to be written to.
+
+    `backward` belongs to the latest `forward` in training mode.
+    """
+
+    def __init__(self, net):
+        self.layers = [LAYERS[type(layer)](layer) for layer in net]
+
+    def forward(self, x, training=True):
+        for layer in self.layers:
+            x = layer.forward(x, training)
+        return x
+
+    def backward(self, d, *, inputs=True, weights=True):
+        """The gradient for the chain's input, unless it is not asked for; fills the parameters'.
+
+        Changes d.
+        """
+        for layer in reversed(self.layers):
+            last = layer is self.layers[0]
+            d = layer.backward(d, inputs or not last, weights)
+        return d
+
+
+class Linear:
+    def __init__(self, layer):
+        self.W, self.b = layer.weight.detach().numpy(), layer.bias.detach().numpy()
+        self.gW, self.gb = (_gradient(p) for p in (layer.weight, layer.bias))
+
+    def forward(self, x, training):
+        if training:
+            self.x = x
+        y = x @ self.W.T
+        y += self.b
+        return y
+
+    def backward(self, d, inputs, weights):
+        if weights:
+            np.matmul(d.T, self.x, out=self.gW)
+            np.sum(d, axis=0, out=self.gb)
+        return d @ self.W if inputs else None
+
+
+class BatchNorm:
+    def __init__(self, layer):
+        self.layer = layer
+        self.w, self.b = layer.weight.detach().numpy(), layer.bias.detach().numpy()
+        self.gw, self.gb = (_gradient(p) for p in (layer.weight, layer.bias))
+        self.mean, self.var = layer.running_mean.numpy(), layer.running_var.numpy()
+        number = self.w.dtype.type
+        self.eps, self.momentum = number(layer.eps), number(layer.momentum)
+        self.nowhere = np.empty((2, len(self.w)), self.w.dtype)
+
+    def forward(self, x, training):
+        if not training:
+            scale = self.w / np.sqrt(self.var + self.eps)
+            return (x - self.mean) * scale + self.b
+        if len(x) < 2:
+            raise ValueError("Batch norm cannot learn from a batch of one sample.")
+        self.z, y = np.empty((2, *x.shape), x.dtype)
+        self.r = np.empty_like(self.w)
+        average = (self.mean, self.var) if self.layer.track_running_stats else self.nowhere
+        n = x.dtype.type(len(x))
+        KERNELS.normalise(
+            x, self.w, self.b, self.eps, self.momentum, n, *average, self.z, self.r, y
+        )
+        return y
+
+    def backward(self, d, inputs, weights):
+        gw, gb = (self.gw, self.gb) if weights else self.nowhere
+        KERNELS.normalise_backward(d, self.z, self.w * self.r, d.dtype.type(len(d)), gw, gb)
+        return d
+
+
+class ReLU:
+    def __init__(self, layer):
+        pass
+
+    def forward(self, x, training):
+        y = np.maximum(x, 0)
+        if training:
+            self.y = y
+        return y
+
+    def backward(self, d, inputs, weights):
+        d *= self.y > 0
+        return d
+
+
+class SELU:
+    SCALE, ALPHA = 1.0507009873554805, 1.6732632423543772
+
+    def __init__(self, layer):
+        pass
+
+    def forward(self, x, training):
+        y = np.expm1(np.minimum(x, 0))
+        y *= self.ALPHA
+        y += np.maximum(x, 0)
+        y *= self.SCALE
+        if training:
+            self.y = y
+        return y
+
+    def backward(self, d, inputs, weights):
+        # Below zero the derivative is the value above its asymptote.
+        d *= np.where(self.y > 0, self.SCALE, self.y + self.y.dtype.type(self.SCALE * self.ALPHA))
+        return d
+
+
+class Tanh:
+    def __init__(self, layer):
+        pass
+
+    def forward(self, x, training):
+        y = np.tanh(x)
+        if training:
+            self.y = y
+        return y
+
+    def backward(self, d, inputs, weights):
+        d *= 1 - self.y * self.y
+        return d
+
+
+LAYERS = {
+    nn.Linear: Linear,
+    nn.BatchNorm1d: BatchNorm,
+    nn.ReLU: ReLU,
+    nn.SELU: SELU,
+    nn.Tanh: Tanh,
+}
+
+
+def _gradient(parameter):
+    return None if parameter.grad is None else parameter.grad.numpy()
+
+
+def cross_entropy(logits, y, weights=None):
+    """Mean cross-entropy of the true classes y, and its gradient for the logits.
+
+    With weights of the classes, the weighted mean.
+    """
+    rows = np.arange(len(y))
+    p = np.exp(logits - logits.max(axis=1, keepdims=True))
+    p /= p.sum(axis=1, keepdims=True)
+    tiny = np.finfo(p.dtype).tiny
+    losses = -np.log(np.maximum(p[rows, y], tiny))
+    share = np.full(len(y), 1 / len(y), p.dtype)
+    if weights is not None:
+        share = weights[y] / weights[y].sum()
+    p[rows, y] -= 1
+    p *= share[:, None]
+    return losses @ share, p
+
+
+# --- The element-wise part -------------------------------------------------------------------------
+# Once in NumPy and once as loops for numba, with the same bits: see _protogate_kernels.py. Scalars
+# come in the arrays' own type; others would turn single precision into double inside the loops.
+
+
+def adam(weights, gradient, mean, square, rate, scale, eps, decay, new_mean, new_square):
+    """One update: the running averages of the gradient and of its square, then the weights."""
+    d = gradient + decay * weights
+    mean += new_mean * (d - mean)
+    square += new_square * (d * d - square)
+    weights -= rate * mean / (np.sqrt(square) * scale + eps)
+
+
+@_loop
+def adam_loop(weights, gradient, mean, square, rate, scale, eps, decay, new_mean, new_square):
+    for i in range(len(weights)):
+        d = gradient[i] + decay * weights[i]
+        m = mean[i] + new_mean * (d - mean[i])
+        v = square[i] + new_square * (d * d - square[i])
+        mean[i], square[i] = m, v
+        weights[i] -= rate * m / (np.sqrt(v) * scale + eps)
+
+
+def normalise(x, w, b, eps, momentum, n, running_mean, running_var, z, r, y):
+    """Fill z, r and y as above, n being the number of samples; move the running statistics."""
+    mean = x.sum(axis=0) / n
+    np.subtract(x, mean, out=z)
+    var = (z * z).sum(axis=0)
+    running_mean += momentum * (mean - running_mean)
+    running_var += momentum * (var / (n - 1) - running_var)
+    r[:] = 1 / np.sqrt(var / n + eps)
+    z *= r
+    np.multiply(z, w, out=y)
+    y += b
+
+
+@_loop
+def normalise_loop(x, w, b, eps, momentum, n, running_mean, running_var, z, r, y):
+    one = n / n
+    mean, var = np.zeros_like(w), np.zeros_like(w)
+    for i in range(x.shape[0]):
+        for j in range(x.shape[1]):
+            mean[j] += x[i, j]
+    for j in range(x.shape[1]):
+        mean[j] /= n
+    for i in range(x.shape[0]):
+        for j in range(x.shape[1]):
+            z[i, j] = x[i, j] - mean[j]
+            var[j] += z[i, j] * z[i, j]
+    for j in range(x.shape[1]):
+        running_mean[j] += momentum * (mean[j] - running_mean[j])
+        running_var[j] += momentum * (var[j] / (n - one) - running_var[j])
+        r[j] = one / np.sqrt(var[j] / n + eps)
+    for i in range(x.shape[0]):
+        for j in range(x.shape[1]):
+            z[i, j] *= r[j]
+            y[i, j] = z[i, j] * w[j] + b[j]
+
+
+def normalise_backward(d, z, slope, n, gw, gb):
+    """Turn dy into dx; fill the gradients of the scales and the shifts."""
+    np.sum(d, axis=0, out=gb)
+    np.sum(d * z, axis=0, out=gw)
+    d -= gb / n
+    d -= z * (gw / n)
+    d *= slope
+
+
+@_loop
+def normalise_backward_loop(d, z, slope, n, gw, gb):
+    gw[:] = 0
+    gb[:] = 0
+    for i in range(d.shape[0]):
+        for j in range(d.shape[1]):
+            gb[j] += d[i, j]
+            gw[j] += d[i, j] * z[i, j]
+    mean, mean_z = gb / n, gw / n
+    for i in range(d.shape[0]):
+        for j in range(d.shape[1]):
+            d[i, j] = (d[i, j] - mean[j] - z[i, j] * mean_z[j]) * slope[j]
+
+
+PLAIN = SimpleNamespace(
+    adam=adam,
+    descend=protogate.PLAIN.descend,
+    normalise=normalise,
+    normalise_backward=normalise_backward,
+)
+COMPILED = SimpleNamespace(
+    adam=adam_loop,
+    descend=protogate.COMPILED.descend,
+    normalise=normalise_loop,
+    normalise_backward=normalise_backward_loop,
+)
+KERNELS = PLAIN if protogate.COMPILED is protogate.PLAIN else COMPILED
