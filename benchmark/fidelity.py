@@ -201,7 +201,12 @@ def to_markdown(findings: Mapping[str, Finding | None]) -> str:
 
 def _judged(value: float | None, measure_name: str, low: float, high: float) -> list[str]:
     """A measure, its range, its value and whether that lies in the range."""
-    verdict = "not run" if value is None else "yes" if low <= value <= high else "NO"
+    verdict = "yes"
+    if value is None:
+        verdict = "not run"
+    elif not low <= value <= high:
+        # Which side: a true positive rate above its range is a miss of another kind than one below.
+        verdict = "NO, below" if value < low else "NO, above"
     return [measure_name, f"{low:g} to {high:g}", "" if value is None else f"{value:g}", verdict]
 
 

@@ -66,7 +66,7 @@ def test_findings_are_kept_until_the_experiment_changes(tmp_path):
     assert fidelity.read(tmp_path, experiment) == made
     assert not made.accepted  # 7 > 5
     text = fidelity.to_markdown({"invase-syn1": made, "invase-syn2": None})
-    assert "| NO " in text and "not run" in text
+    assert "| NO, above " in text and "not run" in text
     open_question = replace(made, experiment={**made.experiment, "accept": {}})
     assert open_question.accepted is None
     text = fidelity.to_markdown({"invase-syn1": made, "realx-syn1": open_question})
