@@ -3,36 +3,14 @@
 import json
 
 import pytest
+from conftest import add_runs, cell_of
 
 from benchmark import deviations, registry
-from benchmark.plan import Cell, Protocol
-from benchmark.spec import SCHEMA, digest
 from benchmark.statistics import corrected_resampled_t
-from benchmark.store import Store, encode
 
 
 def add(results, name, dataset, params, scores):
-    entry, overrides = registry.model_ref(name)
-    store = Store(results)
-    for spec, score in zip(
-        Cell(entry, registry.data_ref(dataset), overrides).specs(params, Protocol()), scores,
-        strict=True,
-    ):  # fmt: skip
-        parts = {"balanced_accuracy": score / 100}
-        record = {
-            "schema": SCHEMA,
-            "key": spec.key,
-            "spec": spec.to_dict(),
-            "status": "ok",
-            "data": {"sha256": digest(spec.data.label)},
-            "split": {"sha256": digest([spec.data.label, spec.repeat, spec.fold])},
-            "scores": {"train": parts, "valid": parts, "test": parts},
-            "selection": {"mean": 12.0},
-            "meta": {},
-        }
-        path = store.path(spec.key)
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(encode(record))
+    add_runs(results, name, dataset, scores, params, selection={"mean": 12.0})
 
 
 def test_every_entry_is_whole():
@@ -94,8 +72,8 @@ def test_commands_can_be_typed(tmp_path):
     """A switch is spelled so that the command line reads it back as the same value."""
     entry = next(d for d in deviations.build(tmp_path) if d.id == "protogate-self")
     assert entry.switch == "protogate:exclude_self=true"
-    made, overrides = registry.model_ref("protogate:exclude_self=true")
-    assert Cell(made, registry.data_ref("colon"), overrides).model == "protogate:exclude_self=true"
-    made, overrides = registry.model_ref("rf:class_weight=null")
-    assert overrides == {"class_weight": None}
-    assert Cell(made, registry.data_ref("colon"), overrides).model == "rf:class_weight=null"
+    name = "protogate:exclude_self=true"
+    assert cell_of(name, "colon").model == name
+    weights = cell_of("rf:class_weight=null", "colon")
+    assert weights.overrides == {"class_weight": None}
+    assert weights.model == "rf:class_weight=null"

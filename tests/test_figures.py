@@ -6,7 +6,7 @@ from functools import cache
 
 import numpy as np
 import pytest
-from conftest import ROOT
+from conftest import ROOT, add_runs, cell_of
 from matplotlib.colors import to_rgb
 from matplotlib.text import Text
 
@@ -21,10 +21,9 @@ from benchmark.figures import (
     scatter,
     style,
 )
-from benchmark.plan import Cell, Protocol
-from benchmark.spec import SCHEMA, UserError, digest
+from benchmark.spec import UserError
 from benchmark.statistics import RUNS
-from benchmark.store import Store, encode
+from benchmark.store import Store
 from benchmark.timing import Timing
 from benchmark.timing import write as write_timing
 
@@ -66,29 +65,10 @@ def results(tmp_path, monkeypatch):
     registry.models.cache_clear()
 
 
-def cell(method, dataset):
-    return Cell(registry.models()[method], registry.data_ref(dataset))
-
-
 def add(results, method, dataset, accuracy, params=None, runs=RUNS, selection=None, model=None):
-    """Write runs that all have this accuracy; functions of the run's number are called."""
-    for i, spec in enumerate(cell(method, dataset).specs(params or {}, Protocol())[:runs]):
-        scores = {"balanced_accuracy": accuracy / 100}
-        record = {
-            "schema": SCHEMA,
-            "key": spec.key,
-            "spec": spec.to_dict(),
-            "status": "ok",
-            "data": {"sha256": digest(spec.data.label)},
-            "split": {"sha256": digest([spec.data.label, spec.repeat, spec.fold])},
-            "scores": {"train": scores, "valid": scores, "test": scores},
-            "selection": selection,
-            "model": model(i) if model else {},
-            "meta": {},
-        }
-        path = Store(results).path(spec.key)
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(encode(record))
+    """Write runs that all have this accuracy."""
+    fields = {"selection": selection, "model": model or {}}
+    add_runs(results, method, dataset, [accuracy] * runs, params, **fields)
 
 
 def selected(features, spread=0.0, **more):
@@ -97,7 +77,7 @@ def selected(features, spread=0.0, **more):
 
 def add_time(results, method, dataset, seconds, parameters):
     taken = Timing(method, dataset, {}, [seconds] * 5, [1.0] * 5, parameters, 0.0, {}, {})
-    write_timing(results, cell(method, dataset), taken)
+    write_timing(results, cell_of(method, dataset), taken)
 
 
 def points(axes, filled):

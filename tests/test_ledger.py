@@ -8,6 +8,7 @@ import os
 import time
 
 import pytest
+from conftest import add_runs, spread
 
 from benchmark import (
     computed,
@@ -20,9 +21,7 @@ from benchmark import (
     tables,
     timing,
 )
-from benchmark.plan import Cell, Protocol
-from benchmark.spec import SCHEMA, UserError, digest, failed
-from benchmark.store import Store, encode
+from benchmark.spec import UserError
 
 # Names of the paper; settings that are never searched, so that no choice has to be written.
 MODELS = "\n".join(
@@ -56,36 +55,12 @@ def results(tmp_path):
     return tmp_path / "results"
 
 
-def spread(mean, std):
-    """25 values with exactly this mean and sample deviation."""
-    return [mean - std] * 12 + [mean] + [mean + std] * 12
-
-
-def add(results, method, dataset, values, params=None, **parts):
-    """Write one record per accuracy; a word is a failure, None is a run that was not done."""
-    entry, overrides = registry.model_ref(method)
-    specs = Cell(entry, registry.data_ref(dataset), overrides).specs(params or {}, Protocol())
-    store = Store(results)
-    for i, (spec, value) in enumerate(zip(specs, values, strict=True)):
-        if isinstance(value, str):
-            store.write(failed(spec, value, f"{value} on purpose"))
-        elif value is not None:
-            scores = {"balanced_accuracy": value / 100}
-            record = {
-                "schema": SCHEMA,
-                "key": spec.key,
-                "spec": spec.to_dict(),
-                "status": "ok",
-                "data": {"sha256": digest(spec.data.label)},
-                "split": {"sha256": digest([spec.data.label, spec.repeat, spec.fold])},
-                "scores": {"train": scores, "valid": scores, "test": scores},
-                "selection": {k: v[i] for k, v in parts.items() if k != "parameters"} or None,
-                "model": {"parameters": parts.get("parameters")},
-                "meta": {},
-            }
-            path = store.path(spec.key)
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_bytes(encode(record))  # thousands of them need not be written safely
+def add(results, method, dataset, values, params=None, parameters=None, **selection):
+    """One run per accuracy; what is selected is given as one list per name."""
+    fields = {"model": {"parameters": parameters}}
+    if selection:
+        fields["selection"] = lambda run: {name: v[run] for name, v in selection.items()}
+    add_runs(results, method, dataset, values, params, **fields)
 
 
 def line(lines, table, method, dataset, metric=BA):
@@ -232,8 +207,7 @@ def test_a_rank_difference_outside_all_draws_differs(results):
 
 
 def add_times(results, method, dataset, parameters=None):
-    entry, overrides = registry.model_ref(method)
-    cell = Cell(entry, registry.data_ref(dataset), overrides)
+    cell = cell_of(method, dataset)
     machine = {"cpu": "Some CPU", "platform": "Linux"}
     taken = timing.Timing(method, dataset, {}, [0.02] * 5, [0.5] * 5, parameters, 0.1, machine, {})
     timing.write(results, cell, taken)

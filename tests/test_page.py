@@ -7,7 +7,7 @@ import shutil
 import time
 
 import pytest
-from conftest import ROOT
+from conftest import ROOT, made_up, write_run
 
 from benchmark import paper, registry
 from benchmark.cli import parser
@@ -15,8 +15,8 @@ from benchmark.measured import PROTOCOL, plans_of
 from benchmark.recipes import read_recipe
 from benchmark.report import write_page
 from benchmark.settings import Candidate, Choice, search_digest, write_choice
-from benchmark.spec import SCHEMA, digest
-from benchmark.store import Store, encode
+from benchmark.spec import digest
+from benchmark.store import Store
 from benchmark.transfer import SIMPLE
 
 NAMES = ("chromium", "chromium-browser", "google-chrome")
@@ -368,13 +368,11 @@ def choose(results, cell):
 def fill(results, cell, params):
     """The records of a setting; returns how many were written."""
     specs = cell.specs(params, PROTOCOL)
-    folder = Store(results).path(specs[0].key).parent
-    if folder.exists():
+    if Store(results).path(specs[0].key).exists():
         return 0
-    folder.mkdir(parents=True)
     for i, spec in enumerate(specs):
         score = 0.5 + int(digest([spec.setting, i], 6), 16) / 16**6 / 3
-        (folder / f"r{spec.repeat}f{spec.fold}.json").write_bytes(encode(record(spec, score)))
+        write_run(results, whole(spec, score))
     return len(specs)
 
 
@@ -403,38 +401,31 @@ def many(tmp_path, monkeypatch):
     return results, written
 
 
-def record(spec, score):
+def whole(spec, score):
     """A made-up record with everything that a network leaves behind."""
-    scores = dict.fromkeys(("balanced_accuracy", "accuracy", "weighted_f1", "auroc"), score)
     transfer = {}
     for name, (base, _, searched) in SIMPLE.items():
         grid = registry.models()[base].search.grid[searched]
         transfer[name] = {searched: grid, "valid": [score] * len(grid), "test": [score] * len(grid)}
-    return {
-        "schema": SCHEMA,
-        "key": spec.key,
-        "spec": spec.to_dict(),
-        "status": "ok",
-        "data": {"sha256": digest(spec.data.label), "shape": [62, 2000], "classes": 2},
-        "split": {"sha256": digest([spec.data.label, spec.repeat, spec.fold])},
-        "scores": dict.fromkeys(("train", "valid", "test"), scores),
-        "also": {"eval-x": score, "sort=neural": score},
-        "selection": {
+    return made_up(
+        spec,
+        100 * score,
+        also={"eval-x": score, "sort=neural": score},
+        selection={
             "mean": 90 * score,
-            "std": 1.0,
             "union": 99,
             "local_sparsity": score,
             "f1": {"rows": score / 3, "branch": score / 2},
             "composition": {"0.001": score},
         },
-        "transfer": transfer,
-        "model": {"parameters": 10, "globally_selected": {"0.001": 50}},
-        "meta": {
+        transfer=transfer,
+        model={"parameters": 10, "globally_selected": {"0.001": 50}},
+        meta={
             "environment": {"python": "3", "libraries": {}, "cpu": "none", "platform": "made up"},
             "code": {"commit": "0" * 12, "dirty": False, "version": "0"},
             "seconds": {"total": score},
         },
-    }
+    )
 
 
 @pytest.mark.slow

@@ -3,10 +3,11 @@
 import os
 
 import pytest
+from conftest import add_runs, cell_of, spread
 
 from benchmark import figures, registry, settings
-from benchmark.plan import Cell, Protocol
-from benchmark.spec import SCHEMA, Outcome, UserError, digest, failed
+from benchmark.plan import Protocol
+from benchmark.spec import UserError, failed
 from benchmark.statistics import mean_std
 from benchmark.store import Store
 from benchmark.transfer import SIMPLE
@@ -28,11 +29,6 @@ def results(tmp_path):
     return tmp_path / "results"
 
 
-def cell_of(method, dataset):
-    entry, overrides = registry.model_ref(method)
-    return Cell(entry, registry.data_ref(dataset), overrides)
-
-
 def choose(results, method, dataset, params):
     made = cell_of(method, dataset)
     choice = settings.Choice(
@@ -44,23 +40,7 @@ def choose(results, method, dataset, params):
 
 def add(results, method, dataset, params, test, transfer=None):
     """25 records with these test scores (%); `transfer(run)` is what they hold of masked data."""
-    store = Store(results)
-    for run, spec in enumerate(cell_of(method, dataset).specs(params, Protocol())):
-        scores = {"balanced_accuracy": test[run] / 100}
-        record = {
-            "schema": SCHEMA,
-            "key": spec.key,
-            "spec": spec.to_dict(),
-            "status": "ok",
-            "data": {"sha256": digest(dataset)},
-            "split": {"sha256": digest([dataset, run])},
-            "scores": {"train": scores, "valid": scores, "test": scores},
-            "selection": None,
-            "meta": {},
-        }
-        if transfer is not None:
-            record["transfer"] = transfer(run)
-        store.write(Outcome(record))
+    add_runs(results, method, dataset, test, params, **({"transfer": transfer} if transfer else {}))
 
 
 def masked(knn, svm=None, rbf=None):
@@ -84,11 +64,6 @@ def masked(knn, svm=None, rbf=None):
         return found
 
     return of
-
-
-def spread(mean, by):
-    """25 scores with this mean, from mean - by to mean + by."""
-    return [mean - by] * 12 + [mean] + [mean + by] * 12
 
 
 def simple_models(results, dataset, knn, svm=None, rbf=None):
