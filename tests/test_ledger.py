@@ -8,7 +8,7 @@ import os
 import time
 
 import pytest
-from conftest import add_runs, spread
+from conftest import add_runs, cell_of, spread
 
 from benchmark import (
     computed,
@@ -17,6 +17,7 @@ from benchmark import (
     paper,
     recipes,
     registry,
+    render,
     statistics,
     tables,
     timing,
@@ -206,10 +207,12 @@ def test_a_rank_difference_outside_all_draws_differs(results):
     assert (lasso.word, lasso.difference) == ("differs", -2)
 
 
-def add_times(results, method, dataset, parameters=None):
+def add_times(results, method, dataset, parameters=None, seconds=0.02):
     cell = cell_of(method, dataset)
     machine = {"cpu": "Some CPU", "platform": "Linux"}
-    taken = timing.Timing(method, dataset, {}, [0.02] * 5, [0.5] * 5, parameters, 0.1, machine, {})
+    taken = timing.Timing(
+        method, dataset, {}, [seconds] * 5, [0.5] * 5, parameters, 0.1, machine, {}
+    )
     timing.write(results, cell, taken)
 
 
@@ -221,6 +224,25 @@ def test_parameters_are_counted_once(results):
     assert line(lines, 14, "l2x", "prostate", metric).verdict.word == "exact"
     assert line(lines, 14, "realx", "prostate", metric).verdict.word == "differs"
     assert line(lines, 14, "l2x", "prostate", "hyperparameters").verdict.word == "not run"
+
+
+def test_a_time_below_the_papers_decimals_is_told_all_the_same(results):
+    metric = "train_seconds_per_epoch"
+    add_times(results, "protogate", "colon", seconds=0.004661)
+    add_times(results, "llspin", "colon", seconds=0.02204)
+    lines = ledger.build(results, [12])
+    fast, equal = (line(lines, 12, m, "colon", metric) for m in ("protogate", "llspin"))
+    # The verdict goes by what is printed, whatever is shown.
+    assert (fast.verdict.word, equal.verdict.word) == ("differs", "exact")
+    shown = [ledger_render.shown_value(x.ours["prescribed"]) for x in (fast, equal)]
+    assert shown == ["0.00466 ± 0.00000", "0.0220 ± 0.0000"]
+    text = render.to_markdown(tables.build("table12", results))
+    assert "0.00466 ± 0.00000 ≠" in text and "0.0220 ± 0.0000 =" in text
+    assert "| 0.02 " in text, "the paper's own cells stay as printed"
+    assert "0.00466" in render.to_csv(tables.build("table12", results))
+    # Scores have the paper's decimals, however small they are.
+    accuracy = recipes.read_recipe("table2").metrics[0]
+    assert (accuracy.our_decimals(0.004661), accuracy.our_decimals(None)) == (2, 2)
 
 
 def test_times_name_their_hardware_and_average_over_rows(results):

@@ -285,6 +285,7 @@ def test_json(example):
             "why": "difference +9.25, Welch p = 0.023",
             "difference": pytest.approx(9.25),
         },
+        "failed_convergence": None,
         "setting": spec.setting,
         "params": {"kernel": "rbf", "C": 1.0},
         "choice": {"method": "full", "splits": 25, "valid": 0.8, "edge": []},

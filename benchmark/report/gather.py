@@ -10,13 +10,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import benchmark
-from benchmark import ledger, paper, statistics
+from benchmark import ledger, statistics
 from benchmark.audit import audit, doubtful
-from benchmark.audit.findings import FAILS, HOLDS, Finding, label, printed, shown
+from benchmark.audit.findings import FAILS, HOLDS, Finding, label, printed
 from benchmark.cells import Table
+from benchmark.convergence import MARK
 from benchmark.ledger import INCONSISTENT, Line
-from benchmark.ledger_render import LEGEND
-from benchmark.render import MARKS
+from benchmark.ledger_render import LEGEND, shown_value, why
+from benchmark.render import FLAGGED, MARKS
 from benchmark.report.archive import SPLITS, Archive, surroundings
 from benchmark.report.tables import Gathered, editions, filled
 from benchmark.store import Store
@@ -83,6 +84,7 @@ def gather(
             {"word": word, "symbol": SYMBOLS[word], "meaning": meaning}
             for word, meaning in MEANINGS.items()
         ],
+        "flag": {"mark": MARK, "meaning": FLAGGED},
         "editions": editions(),
         "legend": LEGEND,
         "tables": shown_tables,
@@ -150,9 +152,8 @@ def _deviation(entry: Deviation) -> dict[str, Any]:
 def _line(line: Line, labels: Mapping[tuple[int | None, str], str]) -> dict[str, Any]:
     """One printed cell: the paper's value, ours per edition, and the verdict that counts."""
     cell = line.printed
-    decimals = paper.decimals(cell.table, cell.metric)
     ours = {
-        edition: [shown(value.mean, value.std, decimals), value.n, value.verdict.word]
+        edition: [shown_value(value), value.n, value.verdict.word]
         for edition, value in line.ours.items()
         if value.mean is not None
     }
@@ -166,7 +167,7 @@ def _line(line: Line, labels: Mapping[tuple[int | None, str], str]) -> dict[str,
         "ours": ours,
         "edition": line.edition,
         "word": line.verdict.word,
-        "why": line.verdict.why,
+        "why": why(line),
         "finding": line.finding.id if line.finding else None,
     }
 

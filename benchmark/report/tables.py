@@ -77,6 +77,7 @@ class Gathered:
         if not place:
             return None
         metric = _columns(table)[place[0]][1]
+        decimals = metric.our_decimals(result.mean)
         key = self.archive.find(result.setting, result.dataset) if result.setting else None
         gap, verdict = result.gap, result.verdict
         model = result.model or result.method
@@ -84,10 +85,11 @@ class Gathered:
             row=[row.method for row in table.rows].index(result.method),
             column=place[0],
             edition=result.edition,
-            value=_texts((result.mean, result.shown_std), metric.decimals) if result.values else [],
+            value=_texts((result.mean, result.shown_std), decimals) if result.values else [],
+            decimals=decimals if decimals != metric.decimals else None,
             n=result.n,
             planned=result.planned,
-            interval=_interval(result, metric.decimals),
+            interval=_interval(result, decimals),
             word=verdict.word,
             why=verdict.why,
             p=_p(verdict.p),
@@ -98,6 +100,7 @@ class Gathered:
             reason=gap.reason if gap else "",
             command=_command(result, metric, key, model),
             note=result.note,
+            unconverged=str(result.unconverged or ""),
             failures=result.failures,
             message=result.message,
         )
