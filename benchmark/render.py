@@ -17,7 +17,7 @@ from typing import Any
 from benchmark import statistics as stats
 from benchmark.cells import Gap, Pair, Result, Row, Summary, Table
 from benchmark.convergence import MARK
-from benchmark.recipes import Metric
+from benchmark.recipes import DIGITS, Metric
 from benchmark.statistics import RUNS, WORDS, ranks
 from benchmark.summary import grid
 from benchmark.timing import REPEATS
@@ -174,7 +174,8 @@ def _legend(table: Table) -> str:
     if any(metric.timed for metric in table.recipe.metrics):
         lines.append(
             "Settings: what tuning chose, else the registry's defaults. The paper's numbers are from "
-            "other hardware and other code: `=` equal as printed, `≠` not."
+            "other hardware and other code: `=` equal as printed, `≠` not. Ours have at least "
+            f"{DIGITS} digits."
         )
         return "  \n".join(lines)
     if table.recipe.paper is not None:

@@ -291,6 +291,15 @@ def test_figure_11_has_the_mean_gain_of_each_selector(results):
     assert [text.get_text() for text in knn.texts] == ["no runs"] * 5
 
 
+def test_a_command_asks_for_nothing_that_is_there(results):
+    simple_models(results, "colon", spread(70, 5))
+    selector(results, "protogate", "colon", masked([(50, 1), (60, 2), (70, 3)]))
+    note = figures.draw("figure11", results)._supxlabel.get_text().replace("\n", " ")
+    halves = "--models protogate-global,protogate-local --datasets colon,lung,prostate,toxicity`"
+    assert halves in note
+    assert "--models protogate --datasets lung,prostate,toxicity`" in note
+
+
 def test_figures_without_any_selector_name_the_command(results):
     simple_models(results, "colon", spread(70, 5))
     for name in ("figure5", "figure11"):

@@ -10,19 +10,21 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import benchmark
-from benchmark import ledger, statistics
+from benchmark import ledger, pairwise, statistics
 from benchmark.audit import audit, doubtful
 from benchmark.audit.findings import FAILS, HOLDS, Finding, label, printed
 from benchmark.cells import Table
 from benchmark.convergence import MARK
 from benchmark.ledger import INCONSISTENT, Line
 from benchmark.ledger_render import LEGEND, shown_value, why
+from benchmark.pairwise import Pair
 from benchmark.render import FLAGGED, MARKS
 from benchmark.report.archive import SPLITS, Archive, surroundings
 from benchmark.report.tables import Gathered, editions, filled
 from benchmark.store import Store
 
 if TYPE_CHECKING:
+    from benchmark import fidelity
     from benchmark.claims import Claim, Outcome
     from benchmark.deviations import Deviation
 
@@ -55,17 +57,23 @@ class Judged:
     findings: list[Finding]
     claims: list[Claim]
     deviations: list[Deviation]
+    pairs: list[Pair]
+    """Our methods against each other."""
+    fidelity: dict[str, fidelity.Finding | None]
+    """Our methods on their own papers' tasks; None where that was not run."""
 
 
 def judge(store: Store, built: Mapping[str, Table]) -> Judged:
     """All judgements, from tables that are built already."""
-    from benchmark import claims, deviations  # need numpy, which the tables do not
+    from benchmark import claims, deviations, fidelity  # need numpy, which the tables do not
 
     return Judged(
         ledger.compare(built),
         audit(),
         claims.judge_all(built),
         deviations.build(store.root, store),
+        pairwise.pairs(built["table2"]),
+        {e.name: fidelity.read(store.root, e) for e in fidelity.chosen(None)},
     )
 
 
@@ -94,6 +102,8 @@ def gather(
         "figures": drawings(figures),
         "claims": [_claim(claim) for claim in judged.claims],
         "deviations": [_deviation(entry) for entry in judged.deviations],
+        "pairs": [_between(pair) for pair in judged.pairs],
+        "fidelity": [_experiment(name, found) for name, found in judged.fidelity.items()],
         "environment": surroundings(archive, gathered.provenance),
         "settings": gathered.settings.values,
         "choices": gathered.choices.values,
@@ -144,6 +154,41 @@ def _deviation(entry: Deviation) -> dict[str, Any]:
             for effect in entry.effects
         ],
     }
+
+
+def _between(pair: Pair) -> dict[str, Any]:
+    """Two of our methods on one dataset."""
+    return {
+        "dataset": pair.dataset,
+        "first": pair.first,
+        "second": pair.second,
+        "points": f"{pair.difference:+.1f}",
+        "p": f"{pair.p:.2g}",
+        "p_holm": f"{pair.p_holm:.2g}",
+        "clear": pair.clear,
+    }
+
+
+def _experiment(name: str, found: fidelity.Finding | None) -> dict[str, Any]:
+    """A method on a task of its own paper: what is accepted, and what was measured."""
+    from benchmark import fidelity
+
+    experiment = fidelity.experiments()[name]
+    measured = found.measured if found else {}
+    measures = []
+    for measure, (low, high) in experiment.accept.items():
+        value = measured.get(measure)
+        word = "not run" if value is None else "yes" if low <= value <= high else "no"
+        measures.append({"name": measure, "low": low, "high": high, "value": value, "word": word})
+    others = {k: v for k, v in measured.items() if k not in experiment.accept}
+    return filled(
+        name=name,
+        label=label(experiment.model),
+        measures=measures,
+        also=", ".join(f"{k.replace('_', ' ')} {v:g}" for k, v in others.items()),
+        seconds=found.seconds if found else None,
+        source=experiment.source,
+    )
 
 
 # Printed cells -----------------------------------------------------------------------------------
@@ -249,4 +294,8 @@ def _drawing(folder: Path, name: str) -> dict[str, str]:
         return {"svg": vector.read_text("utf-8")}
     if pixels.is_file():
         return {"png": base64.b64encode(pixels.read_bytes()).decode()}
-    return {}
+    gap = folder / f"{name}.md"
+    if gap.is_file():
+        _, _, reason = gap.read_text("utf-8").partition("\n\n")
+        return {"gap": reason.strip()}
+    return {"gap": f"Not drawn yet: `python -m benchmark figure {name}`."}

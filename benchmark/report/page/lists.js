@@ -101,8 +101,7 @@ function figuresView() {
       h("figcaption", {}, caption(f))))),
     missing.length > 0 && [
       h("h2", {}, "Not drawn for want of records"),
-      h("ul", {}, missing.map((f) => h("li", {}, caption(f)))),
-      h("p.note", {}, "What a figure lacks is said by ", h("code", {}, `python -m benchmark figure ${missing[0].name}`), "."),
+      missing.map((f) => h("div.card", { id: f.name }, h("p", {}, caption(f)), f.gap.split("\n").map((line) => h("p.note", {}, prose(line))))),
     ],
   ];
 }
