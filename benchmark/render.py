@@ -170,7 +170,7 @@ def _paper_summary(table: Table, row: Row) -> list[str]:
 
 
 def _legend(table: Table) -> str:
-    lines = [_what_is_shown(table)]
+    lines = [what_is_shown(table)]
     if any(metric.timed for metric in table.recipe.metrics):
         lines.append(
             "Settings: what tuning chose, else the registry's defaults. The paper's numbers are from "
@@ -202,7 +202,8 @@ def _legend(table: Table) -> str:
     return "  \n".join(lines)
 
 
-def _what_is_shown(table: Table) -> str:
+def what_is_shown(table: Table) -> str:
+    """In one sentence: what a cell of ours is, and on which machine a time was taken."""
     metrics = table.recipe.metrics
     if any(metric.timed for metric in metrics):
         machines = "; ".join(dict.fromkeys(r.about for r in table.shown if r.about))

@@ -116,6 +116,10 @@ def test_every_table_is_shown(visit):
         )
         rows = page.locator("table.values tbody th.method").all_inner_texts()
         assert len(rows) == len(read_recipe(name).methods)
+        # What a script meant as nothing must not be written out.
+        assert not {"false", "null", "undefined"} & set(page.inner_text("#main").splitlines())
+    page.goto(page.url.partition("#")[0] + "#tables/table12")
+    assert "Timed on: " in page.inner_text("#main")
 
 
 def column(page, number):

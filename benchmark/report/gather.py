@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import benchmark
-from benchmark import ledger, pairwise, statistics
+from benchmark import ledger, pairwise
 from benchmark.audit import audit, doubtful
 from benchmark.audit.findings import FAILS, HOLDS, Finding, label, printed
 from benchmark.cells import Table
@@ -87,7 +87,6 @@ def gather(
     return {
         "version": benchmark.__version__,
         "splits": SPLITS,
-        "planned": statistics.RUNS,
         "words": [
             {"word": word, "symbol": SYMBOLS[word], "meaning": meaning}
             for word, meaning in MEANINGS.items()

@@ -16,7 +16,7 @@ from benchmark import statistics as stats
 from benchmark.audit.findings import Finding, Key
 from benchmark.cells import Pair, Result, Row, Summary, Table
 from benchmark.recipes import Metric
-from benchmark.render import MEANING, MISSING, TIES
+from benchmark.render import MEANING, MISSING, TIES, what_is_shown
 from benchmark.report.archive import SPLITS, Archive, Index, Provenance
 
 SUMMARIES = {"mean_rank": ("Rank", 2), "adtm_percent": ("ADTM", 1)}
@@ -42,6 +42,7 @@ class Gathered:
             "summaries": _summary_columns(table),
             "rows": [self._row(table, row) for row in table.rows],
             "cells": [cell for r in table.shown if (cell := self._cell(table, r))],
+            "about": what_is_shown(table),
             "ranking": _ranking(table),
         }
 

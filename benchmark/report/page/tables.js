@@ -14,7 +14,10 @@ function tablesView(name) {
     h("a", { href: `#tables/${t.name}`, "aria-current": t === table && "true" },
       /^table\d+$/.test(t.name) ? `Table ${t.name.slice(5)}` : t.name)));
   const place = h("div", {});
-  const draw = () => place.replaceChildren(...tableParts(table));
+  const draw = () => {
+    place.replaceChildren();
+    append(place, tableParts(table));
+  };
   const choice = h("fieldset.segments", {}, h("legend", {}, "Edition"), Object.keys(data.editions).map((e) =>
     h("label", {}, h("input", { type: "radio", name: "edition", value: e, checked: e === edition, onchange: () => {
       edition = e;
@@ -34,7 +37,7 @@ function tableParts(table) {
     counts.size > 0 && bar(counts),
     h("div.scroll", { tabindex: "0", role: "region", "aria-label": table.title }, tableElement(table)),
     h("div.counts", {}, [...words.values()].filter((w) => counts.get(w.word)).map((w) => h("span", {}, chip(w.word), ` ${counts.get(w.word)}`))),
-    h("p.note", {}, `Mean ± deviation over ${data.planned} runs unless a cell says otherwise. Click a cell, or press Enter on it, for its runs.`),
+    h("p.note", {}, table.about, " Click a cell, or press Enter on it, for its runs."),
     table.cells.some((cell) => cell.unconverged) && h("p.note", {}, prose(data.flag.meaning)),
     table.ranking && h("p.note", {}, table.ranking),
   ];
