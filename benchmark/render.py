@@ -179,10 +179,13 @@ def _legend(table: Table) -> str:
         )
         return "  \n".join(lines)
     if table.recipe.paper is not None:
-        lines[0] += (
-            " Against the paper: `=` equal as printed, `≈` within noise (Welch p ≥ 0.05; with 25 "
-            "runs gaps of several points pass), `≠` differs."
+        p_values = all(metric.name.endswith("_p") for metric in table.recipe.metrics)
+        near = (
+            "on the same side of 0.05"
+            if p_values
+            else "within noise (Welch p ≥ 0.05; with 25 runs gaps of several points pass)"
         )
+        lines[0] += f" Against the paper: `=` equal as printed, `≈` {near}, `≠` differs."
     for edition in table.editions:
         words = Counter(r.verdict.word for r in table.shown if r.edition == edition)
         counts = ", ".join(f"{words[word]} {word}" for word in WORDS if words[word])

@@ -213,7 +213,12 @@ def _line(line: Line, labels: Mapping[tuple[int | None, str], str]) -> dict[str,
         "word": line.verdict.word,
         "why": why(line),
         "finding": line.finding.id if line.finding else None,
+        "flagged": _flagged(line),
     }
+
+
+def _flagged(line: Line) -> bool:
+    return any(ours.unconverged for ours in line.ours.values())
 
 
 def _finding(finding: Finding) -> dict[str, Any]:
@@ -243,6 +248,14 @@ def highlights(lines: Sequence[Line], findings: Sequence[Finding]) -> list[dict[
                 + (f", and {words['differs']} differ." if words["differs"] else "."),
                 "link": "#cells?edition=published",
             },
+        )
+    if flagged := sum(map(_flagged, lines)):
+        found.append(
+            {
+                "text": f"Beside {flagged} of the printed cells stand runs of ours that failed to "
+                f"converge ({MARK}).",
+                "link": "#cells?convergence=failed",
+            }
         )
     if largest := _largest(lines):
         found.append(

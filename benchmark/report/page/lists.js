@@ -43,6 +43,7 @@ function cellsView(start) {
       { name: "verdict", label: "Verdict", of: (l) => l.word, order: wordOrder },
       { name: "method", label: "Method", of: (l) => l.label },
       { name: "edition", label: "Counts by", of: (l) => l.edition },
+      { name: "convergence", label: "Convergence", of: (l) => (l.flagged ? "failed" : "not flagged") },
     ], (l) => [l.label, l.method, l.dataset, l.metric, l.why, l.finding].join(" "), (lines) => cellList(lines, editions), start),
     h("details", {}, h("summary", {}, "What the verdicts mean"), data.legend.map((text) => h("p", {}, prose(text)))),
   ];
