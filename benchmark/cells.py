@@ -8,6 +8,7 @@ from typing import Any
 
 from benchmark import paper
 from benchmark import statistics as stats
+from benchmark.convergence import Failure
 from benchmark.paper import Printed
 from benchmark.recipes import Recipe
 from benchmark.settings import Choice
@@ -74,6 +75,8 @@ class Result:
     """The model behind the row, which a remedy has to name."""
     about: str = ""
     """The machine that a time was taken on."""
+    unconverged: Failure | None = None
+    """Set where most runs learned nothing; the values are kept all the same."""
 
     @property
     def n(self) -> int:

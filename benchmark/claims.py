@@ -438,7 +438,12 @@ class _Check:
             return f"{100 * number:.1f} %"
         if self.metric == "rank_difference":
             return f"{number:+g}" if number else "0"
-        return f"{number:.{paper.decimals(s.table, self.metric)}f}"
+        decimals = paper.decimals(s.table, self.metric)
+        if not isinstance(self.evidence, OnPaper):
+            metrics = {m.name: m for m in _recipe(f"table{s.table}").metrics}
+            if self.metric in metrics:
+                decimals = metrics[self.metric].our_decimals(number)
+        return f"{number:.{decimals}f}"
 
 
 def _settled(cells: Mapping[Place, Value]) -> dict[Place, Value]:

@@ -322,6 +322,54 @@ def _eval_x(spec: Mapping[str, Any], store: Store) -> list[Effect]:
     return found
 
 
+def _truths(spec: Mapping[str, Any], store: Store) -> list[Effect]:
+    """The same runs on the released data, scored by either truth about the relevant features."""
+    truths = {
+        "truth by row number": Metric("rows", "selection.f1.rows", "F1"),
+        "truth by branch": Metric("branch", "selection.f1.branch", "F1"),
+    }
+    recipe = Recipe(
+        name="deviations",
+        title="",
+        methods=tuple(spec["models"]),
+        datasets=tuple(spec["datasets"]),
+        metrics=tuple(truths.values()),
+    )
+    table = build_recipe(recipe, store.root, store=store)
+    return [
+        _compare(
+            f"{model}: F1 of the selected features on {dataset}",
+            {
+                label: table.results.get((model, dataset, metric.name, "prescribed"))
+                for label, metric in truths.items()
+            },
+            paired=True,
+        )
+        for model in spec["models"]
+        for dataset in spec["datasets"]
+    ]
+
+
+def _flagged(spec: Mapping[str, Any], store: Store) -> list[Effect]:
+    """Our cells that failed to converge, and the paper's dashes beside which we have no runs."""
+    from benchmark.recipes import read_recipe
+
+    found = []
+    for name in spec["tables"]:
+        table = build_recipe(read_recipe(name), store.root, ["prescribed"], store)
+        for result in table.shown:
+            if result.metric != ACCURACY.name:
+                continue
+            what = f"{result.method} on {result.dataset}"
+            if result.unconverged:
+                runs = f"{result.unconverged.failed} of {result.unconverged.planned}"
+                found.append(Effect(what, {"score kept": _shown(result), "failed runs": runs}))
+            elif result.printed and result.printed.mean is None and result.gap:
+                lack = Lack(what, result.gap.reason, result.gap.verb, result.model, result.dataset)
+                found.append(Effect(what, {}, lacking=(lack,)))
+    return found
+
+
 Rule = Callable[[Mapping[str, Any], Store], list[Effect]]
 RULES: dict[str, Rule] = {
     "editions": _editions,
@@ -330,6 +378,8 @@ RULES: dict[str, Rule] = {
     "adtm_readings": _adtm_readings,
     "thresholds": _thresholds,
     "eval_x": _eval_x,
+    "truths": _truths,
+    "flagged": _flagged,
 }
 
 
@@ -388,7 +438,7 @@ def _lacking_text(lacks: Sequence[Lack]) -> str:
     reasons = dict.fromkeys((lack.model or lack.side, lack.reason, lack.verb) for lack in lacks)
     for name, reason, verb in reasons:
         same = [x for x in lacks if (x.model or x.side, x.reason, x.verb) == (name, reason, verb)]
-        datasets = [lack.dataset for lack in same if lack.dataset]
+        datasets = list(dict.fromkeys(lack.dataset for lack in same if lack.dataset))
         command = Gap("", "", verb).remedy([name], datasets)
         where = f" on {', '.join(datasets)}" if datasets else ""
         lines.append(f"- Not measured yet: {name}{where}, {reason}." + _run(command))

@@ -15,6 +15,7 @@ from benchmark import paper
 from benchmark.audit import audit, doubtful
 from benchmark.audit.findings import Finding, key, shown
 from benchmark.cells import Result, Table
+from benchmark.convergence import Failure
 from benchmark.paper import Printed
 from benchmark.settings import EDITIONS
 from benchmark.spec import UserError
@@ -38,6 +39,10 @@ class Ours:
     std: float | None = None
     n: int = 0
     """Runs, or datasets for a mean over datasets."""
+    decimals: int = 2
+    """How many of them tell the value: the paper's, or more where those would hide it."""
+    unconverged: Failure | None = None
+    """Set where most runs learned nothing."""
 
     @property
     def has_result(self) -> bool:
@@ -118,8 +123,16 @@ def _ours(cell: Printed, table: Table) -> dict[str, Ours]:
     }
     if not found:
         return {"prescribed": Ours(Verdict("not run", "our model does not measure this"))}
+    [metric] = [metric for metric in table.recipe.metrics if metric.name == cell.metric]
     return {
-        edition: Ours(_verdict(cell, result), result.mean, result.shown_std, result.n)
+        edition: Ours(
+            verdict=_verdict(cell, result),
+            mean=result.mean,
+            std=result.shown_std,
+            n=result.n,
+            decimals=metric.our_decimals(result.mean),
+            unconverged=result.unconverged,
+        )
         for edition, result in found.items()
     }
 
@@ -137,6 +150,8 @@ def _without_print(result: Result, decimals: int) -> Verdict:
     """The paper prints a dash for runs that did not converge."""
     if result.gap is None:
         value = shown(result.mean, result.std, decimals)
+        if result.unconverged:
+            return Verdict("exact", f"no result in the paper, and ours with {value} is none either")
         return Verdict("differs", f"no result in the paper, {value} here")
     if result.gap.word == "failed":
         return Verdict("exact", f"no result in the paper and none here: {result.gap.reason}")

@@ -10,9 +10,9 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict
 
-from benchmark import paper
 from benchmark.audit.findings import label, printed, shown, table_name
 from benchmark.computed import DRAWS
+from benchmark.convergence import MARK
 from benchmark.ledger import WORDS, Line, Ours, totals
 from benchmark.settings import EDITIONS
 from benchmark.statistics import ALPHA, RUNS
@@ -40,6 +40,11 @@ LEGEND = (
         "`paper inconsistent`: the printed cell contradicts itself, another cell or the text; the "
         "finding is named, and `python -m benchmark audit` explains it. `not run` includes cells "
         "with fewer runs than planned."
+    ),
+    (
+        f"`{MARK}`: failed convergence in more than half of our runs, by guessing or by one mask for "
+        "all samples; the scores are kept. Where the paper prints a dash for failed convergence, "
+        "a cell of ours that failed as well counts as `exact`."
     ),
 )
 COMPARED = WORDS[:4]
@@ -113,20 +118,26 @@ def _head(lines: Sequence[Line]) -> list[str]:
 
 
 def _row(line: Line, lines: Sequence[Line]) -> list[str]:
-    cell, decimals = line.printed, paper.decimals(line.printed.table, line.printed.metric)
+    cell = line.printed
     metric = [cell.metric] * _several(lines)
-    values = [_value(line.ours.get(edition), decimals) for edition in EDITIONS]
-    why = line.verdict.why.replace("|", "/")
+    values = [shown_value(line.ours.get(edition)) for edition in EDITIONS]
     names = [label(cell.method).replace("|", " "), cell.dataset or "all"]
-    return [*names, *metric, printed(cell), *values, line.verdict.word, why]
+    return [*names, *metric, printed(cell), *values, line.verdict.word, why(line).replace("|", "/")]
 
 
-def _value(ours: Ours | None, decimals: int) -> str:
+def shown_value(ours: Ours | None) -> str:
+    """`83.05 ± 9.93`, with a mark where most runs failed, and the runs where some are missing."""
     if ours is None or ours.mean is None:
         return ""
-    return shown(ours.mean, ours.std, decimals) + (
-        f" (n = {ours.n})" if ours.verdict.word == "not run" else ""
-    )
+    flag = f" {MARK}" if ours.unconverged else ""
+    runs = f" (n = {ours.n})" if ours.verdict.word == "not run" else ""
+    return shown(ours.mean, ours.std, ours.decimals) + flag + runs
+
+
+def why(line: Line) -> str:
+    """The verdict's reason, and that of the mark."""
+    failure = line.ours[line.edition].unconverged
+    return f"{line.verdict.why}; {MARK} {failure}" if failure else line.verdict.why
 
 
 def _gaps(lines: Sequence[Line]) -> list[str]:
@@ -139,6 +150,7 @@ def _gaps(lines: Sequence[Line]) -> list[str]:
 COLUMNS = (
     *("table", "method", "dataset", "metric", "edition", "mean", "std", "n"),
     *("paper_mean", "paper_std", "difference", "p", "p_corrected", "verdict", "why", "finding"),
+    "failed_convergence",
 )
 
 
@@ -157,6 +169,7 @@ def to_csv(lines: Sequence[Line]) -> str:
                 [cell.table, cell.method, cell.dataset, cell.metric, edition]
                 + [_number(x) for x in (*numbers, *tests)]
                 + [verdict.word, verdict.why, line.finding.id if line.finding else ""]
+                + [str(ours.unconverged or "")]
             )
     return text.getvalue().rstrip("\n")
 

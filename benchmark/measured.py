@@ -16,6 +16,7 @@ from typing import Any
 from benchmark import paper, registry, settings, timing
 from benchmark import statistics as stats
 from benchmark.cells import Gap, Result, Row, Table
+from benchmark.convergence import failure
 from benchmark.plan import Cell, Protocol
 from benchmark.progress import say
 from benchmark.recipes import Metric, Recipe, Record, follow
@@ -238,6 +239,9 @@ def _result(
         message=failed[0]["error"]["message"] if failed else "",
         within=tuple(float(x) for x in within if x is not None),
         model=_named(plan),
+        unconverged=failure(good, plan.cell.entry.selects, planned)
+        if plan.known and plan.cell
+        else None,
     )
     gap = None
     if len(values) < planned:
@@ -308,7 +312,7 @@ def _verdict(result: Result, gap: Gap | None, metric: Metric) -> Verdict:
         return Verdict(gap.word, gap.reason)
     printed = result.printed
     if printed is None or printed.mean is None:
-        return Verdict("not in paper", "the paper prints a dash" if printed else "no such cell")
+        return Verdict("not in paper", _about_dash(result) if printed else "no such cell")
     assert result.mean is not None
     ours = Sample(result.mean, result.std, result.n)
     if not metric.deviation:
@@ -324,3 +328,9 @@ def _verdict(result: Result, gap: Gap | None, metric: Metric) -> Verdict:
     shown = "none" if spread is None else f"{spread:.{metric.decimals}f}"
     why = f"mean equal as printed, deviation between samples {shown} is not"
     return replace(verdict, word="within noise", why=why)
+
+
+def _about_dash(result: Result) -> str:
+    """The paper prints a dash where a method failed to converge."""
+    ours = "and ours fails as well" if result.unconverged else "ours converges"
+    return f"the paper prints a dash for failed convergence; {ours}"

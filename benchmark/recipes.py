@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -13,6 +14,10 @@ from benchmark.plan import Cell
 from benchmark.spec import UserError, parse_name
 
 Record = dict[str, Any]
+
+DIGITS = 3
+"""Significant digits that a time or a size of ours has at least: hardware has become faster than
+the paper's decimals."""
 
 
 @dataclass(frozen=True)
@@ -43,6 +48,12 @@ class Metric:
     @property
     def timed(self) -> bool:
         return self.value.startswith("timing.")
+
+    def our_decimals(self, value: float | None) -> int:
+        """How many decimals a value of ours is shown with: the paper's, or more if they hide it."""
+        if not self.timed or not value:
+            return self.decimals
+        return max(self.decimals, DIGITS - 1 - math.floor(math.log10(abs(value))))
 
     def applies_to(self, entry: registry.ModelEntry) -> bool:
         return entry.selects != "none" or not self.value.startswith("selection.")

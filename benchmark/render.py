@@ -16,7 +16,8 @@ from typing import Any
 
 from benchmark import statistics as stats
 from benchmark.cells import Gap, Pair, Result, Row, Summary, Table
-from benchmark.recipes import Metric
+from benchmark.convergence import MARK
+from benchmark.recipes import DIGITS, Metric
 from benchmark.statistics import RUNS, WORDS, ranks
 from benchmark.summary import grid
 from benchmark.timing import REPEATS
@@ -40,6 +41,11 @@ MISSING = {
     "last": "rank last",
 }
 
+FLAGGED = (
+    f"`{MARK}` failed convergence: in more than half of the runs balanced accuracy is at most chance "
+    "+ 2 points, or a local selector selects the same features for every sample. The scores are kept."
+)
+
 
 def _pair(pair: Pair | None, decimals: int = 2) -> str:
     """`71.65 ± 12.03`, without the deviation where there is none."""
@@ -49,8 +55,10 @@ def _pair(pair: Pair | None, decimals: int = 2) -> str:
     return f"{mean:.{decimals}f}" + ("" if std is None else f" ± {std:.{decimals}f}")
 
 
-def _value(result: Result, decimals: int) -> str:
-    return "" if result.mean is None else _pair((result.mean, result.shown_std), decimals)
+def _value(result: Result, metric: Metric) -> str:
+    if result.mean is None:
+        return ""
+    return _pair((result.mean, result.shown_std), metric.our_decimals(result.mean))
 
 
 def _heading(table: Table, dataset: str, metric: Metric) -> str:
@@ -131,7 +139,7 @@ def _method_lines(
             results = [table.results.get((row.method, d, m.name, edition)) for d, m in columns]
             if any(results):
                 cells = [
-                    _cell(result, metric.decimals, notes) if result else ""
+                    _cell(result, metric, notes) if result else ""
                     for result, (_, metric) in zip(results, columns, strict=True)
                 ]
                 summary = _our_summary(table, row, edition) if ranked else []
@@ -140,9 +148,11 @@ def _method_lines(
     return [[label if i == 0 else "", *line] for i, line in enumerate(lines)]
 
 
-def _cell(result: Result, decimals: int, notes: _Notes) -> str:
+def _cell(result: Result, metric: Metric, notes: _Notes) -> str:
+    flag = MARK if result.unconverged else ""
     mark = MARKS.get(result.verdict.word, "")
-    return " ".join(filter(None, [_value(result, decimals) or DASH, mark, notes.mark(result)]))
+    parts = [_value(result, metric) or DASH, flag, mark, notes.mark(result)]
+    return " ".join(filter(None, parts))
 
 
 def _our_summary(table: Table, row: Row, edition: str) -> list[str]:
@@ -160,23 +170,29 @@ def _paper_summary(table: Table, row: Row) -> list[str]:
 
 
 def _legend(table: Table) -> str:
-    lines = [_what_is_shown(table)]
+    lines = [what_is_shown(table)]
     if any(metric.timed for metric in table.recipe.metrics):
         lines.append(
             "Settings: what tuning chose, else the registry's defaults. The paper's numbers are from "
-            "other hardware and other code: `=` equal as printed, `≠` not."
+            "other hardware and other code: `=` equal as printed, `≠` not. Ours have at least "
+            f"{DIGITS} digits."
         )
         return "  \n".join(lines)
     if table.recipe.paper is not None:
-        lines[0] += (
-            " Against the paper: `=` equal as printed, `≈` within noise (Welch p ≥ 0.05; with 25 "
-            "runs gaps of several points pass), `≠` differs."
+        p_values = all(metric.name.endswith("_p") for metric in table.recipe.metrics)
+        near = (
+            "on the same side of 0.05"
+            if p_values
+            else "within noise (Welch p ≥ 0.05; with 25 runs gaps of several points pass)"
         )
+        lines[0] += f" Against the paper: `=` equal as printed, `≈` {near}, `≠` differs."
     for edition in table.editions:
         words = Counter(r.verdict.word for r in table.shown if r.edition == edition)
         counts = ", ".join(f"{words[word]} {word}" for word in WORDS if words[word])
         if counts:
             lines.append(f"{edition} = {MEANING[edition]}: {counts}.")
+    if any(result.unconverged for result in table.shown):
+        lines.append(FLAGGED)
     if table.recipe.rank and table.ranked[0]:
         methods, datasets = table.ranked
         lines.append(
@@ -189,7 +205,8 @@ def _legend(table: Table) -> str:
     return "  \n".join(lines)
 
 
-def _what_is_shown(table: Table) -> str:
+def what_is_shown(table: Table) -> str:
+    """In one sentence: what a cell of ours is, and on which machine a time was taken."""
     metrics = table.recipe.metrics
     if any(metric.timed for metric in metrics):
         machines = "; ".join(dict.fromkeys(r.about for r in table.shown if r.about))
@@ -224,12 +241,13 @@ def _about_paper_ranks(table: Table) -> list[str]:
 def to_csv(table: Table) -> str:
     """One line per number, rounded as the paper prints it; a gap is a line without one.
 
-    Values over datasets follow the cells, with an empty dataset: `mean_rank` beside the printed
-    rank, and `mean_rank_same_cells` beside the paper's rank over exactly our methods and datasets.
+    A cell that failed to converge has a line more, with the number of its runs that failed. Values
+    over datasets follow the cells, with an empty dataset: `mean_rank` beside the printed rank, and
+    `mean_rank_same_cells` beside the paper's rank over exactly our methods and datasets.
     """
     name = str(table.recipe.paper or "") if table.recipe.name.startswith("table") else ""
     name = name or table.recipe.name
-    decimals = {metric.name: metric.decimals for metric in table.recipe.metrics}
+    metrics = {metric.name: metric for metric in table.recipe.metrics}
     text = io.StringIO()
     text.write(HEADER + "\n")
     writer = csv.writer(text, lineterminator="\n")
@@ -238,7 +256,12 @@ def to_csv(table: Table) -> str:
         method: str, dataset: str, metric: str, ours: Pair | None, n: int, edition: str,
         printed: Pair | None, verdict: str,
     ) -> None:  # fmt: skip
-        shown = [_numbers(pair, decimals.get(metric, 2)) for pair in (ours, printed)]
+        known = metrics.get(metric)
+        decimals = known.our_decimals(ours[0]) if known and ours else 2
+        shown = [
+            _numbers(ours, decimals),
+            _numbers(printed, known.decimals if known else 2),
+        ]
         writer.writerow([name, method, dataset, metric, *shown[0], n, edition, *shown[1], verdict])
 
     for r in table.shown:
@@ -247,6 +270,12 @@ def to_csv(table: Table) -> str:
         )
         ours = None if r.mean is None else (r.mean, r.shown_std)
         line(r.method, r.dataset, r.metric, ours, r.n, r.edition, printed, r.verdict.word)
+    flagged = {(r.method, r.dataset, r.edition): r.unconverged for r in table.shown}
+    for (method, dataset, edition), failure in flagged.items():
+        if failure:
+            counts = [str(failure.failed), "", failure.planned]
+            place = [name, method, dataset, "failed_runs"]
+            writer.writerow([*place, *counts, edition, "", "", "failed convergence"])
     for s in table.summaries.values():
         line(s.method, "", s.name, s.ours, s.n, s.edition, s.printed, s.verdict.word)
         if s.same_verdict:
@@ -295,6 +324,8 @@ def _latex(table: Table, edition: str) -> str:
             lines.append(f"& {_tex(row.label)} & {' & '.join(cells)} \\\\")
     heads = [_tex(_heading(table, *column)) for column in columns] + ["\\textbf{Rank}"] * ranked
     star = "; $^{*}$ prescribed settings" if edition == "published" else ""
+    if any(result.unconverged for result in table.shown):
+        star += "; $^{\\dagger}$ failed convergence"
     return "\n".join(
         [
             "\\begin{table*}[t]",
@@ -320,8 +351,9 @@ def _latex_cell(
     result = table.in_edition(row.method, dataset, metric.name, edition)
     if result is None or not result.complete or result.mean is None:
         return "$-$"
-    star = "$^{*}$" if result.edition != edition else ""
-    return _latex_pair((result.mean, result.shown_std), metric.decimals, place) + star
+    marks = ("*" if result.edition != edition else "") + "\\dagger" * bool(result.unconverged)
+    pair, decimals = (result.mean, result.shown_std), metric.our_decimals(result.mean)
+    return _latex_pair(pair, decimals, place) + (f"$^{{{marks}}}$" if marks else "")
 
 
 def _latex_pair(pair: Pair | None, decimals: int, place: int | None) -> str:
@@ -339,7 +371,7 @@ def _places(table: Table, edition: str, dataset: str, metric: Metric) -> dict[st
     for row in table.rows:
         result = table.in_edition(row.method, dataset, metric.name, edition)
         if result and result.complete and result.mean is not None:
-            mean = round(result.mean, metric.decimals)
+            mean = round(result.mean, metric.our_decimals(result.mean))
             means[row.method] = -mean if metric.lower else mean
     return _top(means)
 
@@ -401,6 +433,7 @@ def _json_cell(result: Result) -> dict[str, Any]:
         "planned": result.planned,
         "paper": {"mean": printed.mean, "std": printed.std} if printed else None,
         "verdict": asdict(result.verdict),
+        "failed_convergence": asdict(result.unconverged) if result.unconverged else None,
         "setting": result.setting or None,
         "params": result.params,
         "choice": {"method": choice.method, "splits": choice.splits, "valid": choice.valid,

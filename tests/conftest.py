@@ -1,4 +1,4 @@
-"""What several test modules need: a command line in a process of its own, and users' own models."""
+"""What several test modules need: the command line, users' own models, made-up records."""
 
 import os
 import subprocess
@@ -9,7 +9,10 @@ import pytest
 from hypothesis import settings
 
 from benchmark import registry
+from benchmark.plan import Cell, Protocol
 from benchmark.runtime import ONE_THREAD
+from benchmark.spec import SCHEMA, digest, failed
+from benchmark.store import Store, encode
 
 # As in a run: one thread. Set before anything imports numpy or torch, whose pools would otherwise
 # fight each other for the cores when tests run side by side.
@@ -22,6 +25,62 @@ settings.register_profile("same", derandomize=True, deadline=None)
 settings.load_profile("same")
 
 ROOT = Path(__file__).resolve().parent.parent
+
+
+def spread(mean, std=0.0):
+    """25 scores with exactly this mean and sample deviation."""
+    return [mean - std] * 12 + [mean] + [mean + std] * 12
+
+
+def cell_of(method, dataset):
+    entry, overrides = registry.model_ref(method)
+    return Cell(entry, registry.data_ref(dataset), overrides)
+
+
+def made_up(spec, score, **fields):
+    """A record as a run with this score (%) leaves it; `fields` add to it or stand instead."""
+    scores = {"balanced_accuracy": score / 100}
+    data = registry.datasets()[spec.data.name]
+    record = {
+        "schema": SCHEMA,
+        "key": spec.key,
+        "spec": spec.to_dict(),
+        "status": "ok",
+        "data": {
+            "sha256": digest(spec.data.label),
+            "shape": list(data.shape),
+            "classes": len(data.classes),
+        },
+        "split": {"sha256": digest([spec.data.label, spec.repeat, spec.fold])},
+        "scores": {"train": scores, "valid": scores, "test": scores},
+        "selection": None,
+        "model": {},
+        "meta": {},
+        **fields,
+    }
+    if record["selection"] is not None:
+        usual = {"mean": 12.0, "std": 1.0, "local_sparsity": 0.01, "f1": None}
+        record["selection"] = usual | record["selection"]
+    return record
+
+
+def add_runs(results, method, dataset, scores, params=None, **fields):
+    """Write a record per score (%). A word is a failure of that kind, None a run that was not done;
+    a field that is a function is called with the number of the run."""
+    specs = cell_of(method, dataset).specs(params or {}, Protocol())
+    for run, (spec, score) in enumerate(zip(specs, scores, strict=False)):
+        if isinstance(score, str):
+            write_run(results, failed(spec, score, f"{score} on purpose").record)
+        elif score is not None:
+            told = {k: value(run) if callable(value) else value for k, value in fields.items()}
+            write_run(results, made_up(spec, score, **told))
+
+
+def write_run(results, record):
+    """Thousands of them need not outlive a power cut, unlike real ones."""
+    path = Store(results).path(record["key"])
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(encode(record))
 
 
 @pytest.fixture

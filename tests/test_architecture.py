@@ -13,7 +13,7 @@ import benchmark
 # Each module may import from the rows below its own; modules of one row do not import one another.
 ROWS = [
     {"spec"},
-    {"registry", "paper", "statistics", "progress"},
+    {"registry", "paper", "statistics", "progress", "convergence"},
     {"plan", "store", "runtime", "metrics", "splits", "data"},
     {"settings", "transfer", "timing"},
     {"run", "stopwatch"},

@@ -3,36 +3,14 @@
 import json
 
 import pytest
+from conftest import add_runs, cell_of
 
-from benchmark import deviations, registry
-from benchmark.plan import Cell, Protocol
-from benchmark.spec import SCHEMA, digest
+from benchmark import deviations, registry, settings
 from benchmark.statistics import corrected_resampled_t
-from benchmark.store import Store, encode
 
 
 def add(results, name, dataset, params, scores):
-    entry, overrides = registry.model_ref(name)
-    store = Store(results)
-    for spec, score in zip(
-        Cell(entry, registry.data_ref(dataset), overrides).specs(params, Protocol()), scores,
-        strict=True,
-    ):  # fmt: skip
-        parts = {"balanced_accuracy": score / 100}
-        record = {
-            "schema": SCHEMA,
-            "key": spec.key,
-            "spec": spec.to_dict(),
-            "status": "ok",
-            "data": {"sha256": digest(spec.data.label)},
-            "split": {"sha256": digest([spec.data.label, spec.repeat, spec.fold])},
-            "scores": {"train": parts, "valid": parts, "test": parts},
-            "selection": {"mean": 12.0},
-            "meta": {},
-        }
-        path = store.path(spec.key)
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(encode(record))
+    add_runs(results, name, dataset, scores, params, selection={"mean": 12.0})
 
 
 def test_every_entry_is_whole():
@@ -94,8 +72,48 @@ def test_commands_can_be_typed(tmp_path):
     """A switch is spelled so that the command line reads it back as the same value."""
     entry = next(d for d in deviations.build(tmp_path) if d.id == "protogate-self")
     assert entry.switch == "protogate:exclude_self=true"
-    made, overrides = registry.model_ref("protogate:exclude_self=true")
-    assert Cell(made, registry.data_ref("colon"), overrides).model == "protogate:exclude_self=true"
-    made, overrides = registry.model_ref("rf:class_weight=null")
-    assert overrides == {"class_weight": None}
-    assert Cell(made, registry.data_ref("colon"), overrides).model == "rf:class_weight=null"
+    name = "protogate:exclude_self=true"
+    assert cell_of(name, "colon").model == name
+    weights = cell_of("rf:class_weight=null", "colon")
+    assert weights.overrides == {"class_weight": None}
+    assert weights.model == "rf:class_weight=null"
+
+
+def test_a_cell_that_failed_to_converge_is_listed_with_its_score(tmp_path):
+    # XGBoost has nothing to choose, so its runs need no choice of settings.
+    add(tmp_path, "xgboost", "colon", {}, [50.0] * 14 + [75.0] * 11)
+    made = next(d for d in deviations.build(tmp_path) if d.id == "failed-convergence")
+    [flagged] = [effect for effect in made.effects if effect.sides]
+    assert flagged.what == "xgboost on colon"
+    assert flagged.sides == {"score kept": "61.00 ± 12.67", "failed runs": "14 of 25"}
+    # The paper's dashes are there too, as long as we have no runs beside them.
+    lacking = [lack for effect in made.effects for lack in effect.lacking]
+    assert [(lack.model, lack.dataset) for lack in lacking] == [
+        ("invase", "colon"), ("invase", "meta-dr"), ("invase", "prostate"),
+    ]  # fmt: skip
+
+
+def test_the_same_selection_is_scored_by_either_truth(tmp_path):
+    cell, chosen = cell_of("rf", "syn2"), cell_of("rf", "syn2").candidates()[0]
+    choice = settings.Choice(
+        "rf", "syn2", "full", 5, 5, 25, cell.entry.revision, settings.search_digest(cell),
+        chosen, 0.6, [], [], "",
+    )  # fmt: skip
+    settings.write_choice(tmp_path, cell, choice)
+    add_runs(
+        tmp_path, "rf", "syn2", [60.0] * 25, chosen,
+        selection=lambda run: {"f1": {"rows": 0.2, "branch": 0.3 + run / 100}},
+    )  # fmt: skip
+    made = next(d for d in deviations.build(tmp_path) if d.id == "synthetic-generator")
+    [effect] = [e for e in made.effects if e.what == "rf: F1 of the selected features on syn2"]
+    assert effect.difference == pytest.approx(0.22)
+    assert list(effect.sides) == ["truth by row number", "truth by branch"]
+    assert effect.sides["truth by row number"] == "0.20 ± 0.00"
+
+
+def test_a_command_names_each_dataset_once(tmp_path):
+    text = deviations.to_markdown(deviations.build(tmp_path))
+    for line in text.splitlines():
+        if "--datasets" in line:
+            names = line.partition("--datasets ")[2].partition("`")[0].split(",")
+            assert len(names) == len(set(names)), line

@@ -6,7 +6,7 @@ from functools import cache
 
 import numpy as np
 import pytest
-from conftest import ROOT
+from conftest import ROOT, add_runs, cell_of
 from matplotlib.colors import to_rgb
 from matplotlib.text import Text
 
@@ -21,10 +21,9 @@ from benchmark.figures import (
     scatter,
     style,
 )
-from benchmark.plan import Cell, Protocol
-from benchmark.spec import SCHEMA, UserError, digest
+from benchmark.spec import UserError
 from benchmark.statistics import RUNS
-from benchmark.store import Store, encode
+from benchmark.store import Store
 from benchmark.timing import Timing
 from benchmark.timing import write as write_timing
 
@@ -66,29 +65,10 @@ def results(tmp_path, monkeypatch):
     registry.models.cache_clear()
 
 
-def cell(method, dataset):
-    return Cell(registry.models()[method], registry.data_ref(dataset))
-
-
 def add(results, method, dataset, accuracy, params=None, runs=RUNS, selection=None, model=None):
-    """Write runs that all have this accuracy; functions of the run's number are called."""
-    for i, spec in enumerate(cell(method, dataset).specs(params or {}, Protocol())[:runs]):
-        scores = {"balanced_accuracy": accuracy / 100}
-        record = {
-            "schema": SCHEMA,
-            "key": spec.key,
-            "spec": spec.to_dict(),
-            "status": "ok",
-            "data": {"sha256": digest(spec.data.label)},
-            "split": {"sha256": digest([spec.data.label, spec.repeat, spec.fold])},
-            "scores": {"train": scores, "valid": scores, "test": scores},
-            "selection": selection,
-            "model": model(i) if model else {},
-            "meta": {},
-        }
-        path = Store(results).path(spec.key)
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(encode(record))
+    """Write runs that all have this accuracy."""
+    fields = {"selection": selection, "model": model or {}}
+    add_runs(results, method, dataset, [accuracy] * runs, params, **fields)
 
 
 def selected(features, spread=0.0, **more):
@@ -97,7 +77,7 @@ def selected(features, spread=0.0, **more):
 
 def add_time(results, method, dataset, seconds, parameters):
     taken = Timing(method, dataset, {}, [seconds] * 5, [1.0] * 5, parameters, 0.0, {}, {})
-    write_timing(results, cell(method, dataset), taken)
+    write_timing(results, cell_of(method, dataset), taken)
 
 
 def points(axes, filled):
@@ -401,6 +381,30 @@ def test_curves_are_medians_over_the_runs(results):
     assert [text.get_text() for text in legend.get_texts()] == ["MLP", "ProtoGate"]
 
 
+def test_of_several_networks_the_one_that_selects_is_shown(results):
+    """REAL-X trains three, and records its selected features as a share of all."""
+    parts = {
+        "selector": training(200, name="selected_fraction", value=0.4),
+        "predictor": training(100),
+    }
+    add(results, "realx", "colon", 80.0, model=parts)
+    (panel,) = [
+        axes
+        for axes in figures.draw("curves", results).axes
+        if "selected" in axes.get_title("left")
+    ]
+    (line,) = [x for x in panel.lines if len(x.get_xdata()) > 1]
+    assert line.get_ydata() == pytest.approx(np.full(len(line.get_ydata()), 40.0))
+    assert line.get_xdata()[-1] == pytest.approx(0.2)
+
+
+def test_curves_say_which_networks_and_datasets_they_lack(results):
+    add(results, "mlp", "colon", 80.0, model=training(100))
+    text = note(figures.draw("curves", results))
+    assert "MLP on lung, meta-dr" in text and "REAL-X" in text
+    assert "RF" not in text, "it has no steps to draw"
+
+
 def test_a_curve_ends_where_more_than_half_of_the_runs_had_stopped():
     runs = [training(last) for last in (100, 200, 300, 400, 500)]
     steps, quartiles = curves.summary(runs, ["valid_balanced_accuracy"])
@@ -469,12 +473,30 @@ def test_the_verb_draws_what_it_can_and_says_what_is_lacking(cli, tmp_path):
     # Another seed for the order of sets, which must not show.
     words = ("--results", empty, "--to", to)
     done = cli("figure", "8", "10", *words, check=3, PYTHONHASHSEED="7")
-    assert sorted(path.name for path in to.iterdir()) == ["figure8.png", "figure8.svg"]
+    names = sorted(path.name for path in to.iterdir())
+    assert names == ["figure10.md", "figure8.png", "figure8.svg"]
     for path in figures.write("figure8", empty, tmp_path / "here"):
         assert path.read_bytes() == (to / path.name).read_bytes()
     assert str(to / "figure8.png") in done.stdout
     assert "figure10: There are no runs" in done.stderr
     assert "reproduce table17" in done.stderr
+
+
+def test_a_figure_that_cannot_be_drawn_leaves_its_reason_until_it_can(results, tmp_path):
+    to = tmp_path / "figures"
+    to.mkdir()
+    (to / "figure10.png").write_bytes(b"of records that are gone")
+    with pytest.raises(UserError):
+        figures.write("figure10", results, to)
+    [gap] = to.iterdir()
+    text = gap.read_text()
+    assert text.startswith(f"Not drawn: {figures.FIGURES['figure10']}.\n\n")
+    assert "`python -m benchmark reproduce table17`" in text
+    assert str(tmp_path) not in text, "a report does not depend on where it is built"
+    params = {"lam_global": 3e-4, "lam_local": 1e-3}
+    add(results, "protogate", "colon", 80.0, params, selection=selected(5, local_sparsity=0.1))
+    figures.write("figure10", results, to)
+    assert sorted(path.name for path in to.iterdir()) == ["figure10.png", "figure10.svg"]
 
 
 def test_reproduce_draws_a_figure_into_the_reports(cli, tmp_path):

@@ -8,6 +8,7 @@ import os
 import time
 
 import pytest
+from conftest import add_runs, cell_of, spread
 
 from benchmark import (
     computed,
@@ -16,13 +17,12 @@ from benchmark import (
     paper,
     recipes,
     registry,
+    render,
     statistics,
     tables,
     timing,
 )
-from benchmark.plan import Cell, Protocol
-from benchmark.spec import SCHEMA, UserError, digest, failed
-from benchmark.store import Store, encode
+from benchmark.spec import UserError
 
 # Names of the paper; settings that are never searched, so that no choice has to be written.
 MODELS = "\n".join(
@@ -56,36 +56,12 @@ def results(tmp_path):
     return tmp_path / "results"
 
 
-def spread(mean, std):
-    """25 values with exactly this mean and sample deviation."""
-    return [mean - std] * 12 + [mean] + [mean + std] * 12
-
-
-def add(results, method, dataset, values, params=None, **parts):
-    """Write one record per accuracy; a word is a failure, None is a run that was not done."""
-    entry, overrides = registry.model_ref(method)
-    specs = Cell(entry, registry.data_ref(dataset), overrides).specs(params or {}, Protocol())
-    store = Store(results)
-    for i, (spec, value) in enumerate(zip(specs, values, strict=True)):
-        if isinstance(value, str):
-            store.write(failed(spec, value, f"{value} on purpose"))
-        elif value is not None:
-            scores = {"balanced_accuracy": value / 100}
-            record = {
-                "schema": SCHEMA,
-                "key": spec.key,
-                "spec": spec.to_dict(),
-                "status": "ok",
-                "data": {"sha256": digest(spec.data.label)},
-                "split": {"sha256": digest([spec.data.label, spec.repeat, spec.fold])},
-                "scores": {"train": scores, "valid": scores, "test": scores},
-                "selection": {k: v[i] for k, v in parts.items() if k != "parameters"} or None,
-                "model": {"parameters": parts.get("parameters")},
-                "meta": {},
-            }
-            path = store.path(spec.key)
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_bytes(encode(record))  # thousands of them need not be written safely
+def add(results, method, dataset, values, params=None, parameters=None, **selection):
+    """One run per accuracy; what is selected is given as one list per name."""
+    fields = {"model": {"parameters": parameters}}
+    if selection:
+        fields["selection"] = lambda run: {name: v[run] for name, v in selection.items()}
+    add_runs(results, method, dataset, values, params, **fields)
 
 
 def line(lines, table, method, dataset, metric=BA):
@@ -231,11 +207,12 @@ def test_a_rank_difference_outside_all_draws_differs(results):
     assert (lasso.word, lasso.difference) == ("differs", -2)
 
 
-def add_times(results, method, dataset, parameters=None):
-    entry, overrides = registry.model_ref(method)
-    cell = Cell(entry, registry.data_ref(dataset), overrides)
+def add_times(results, method, dataset, parameters=None, seconds=0.02):
+    cell = cell_of(method, dataset)
     machine = {"cpu": "Some CPU", "platform": "Linux"}
-    taken = timing.Timing(method, dataset, {}, [0.02] * 5, [0.5] * 5, parameters, 0.1, machine, {})
+    taken = timing.Timing(
+        method, dataset, {}, [seconds] * 5, [0.5] * 5, parameters, 0.1, machine, {}
+    )
     timing.write(results, cell, taken)
 
 
@@ -247,6 +224,25 @@ def test_parameters_are_counted_once(results):
     assert line(lines, 14, "l2x", "prostate", metric).verdict.word == "exact"
     assert line(lines, 14, "realx", "prostate", metric).verdict.word == "differs"
     assert line(lines, 14, "l2x", "prostate", "hyperparameters").verdict.word == "not run"
+
+
+def test_a_time_below_the_papers_decimals_is_told_all_the_same(results):
+    metric = "train_seconds_per_epoch"
+    add_times(results, "protogate", "colon", seconds=0.004661)
+    add_times(results, "llspin", "colon", seconds=0.02204)
+    lines = ledger.build(results, [12])
+    fast, equal = (line(lines, 12, m, "colon", metric) for m in ("protogate", "llspin"))
+    # The verdict goes by what is printed, whatever is shown.
+    assert (fast.verdict.word, equal.verdict.word) == ("differs", "exact")
+    shown = [ledger_render.shown_value(x.ours["prescribed"]) for x in (fast, equal)]
+    assert shown == ["0.00466 ± 0.00000", "0.0220 ± 0.0000"]
+    text = render.to_markdown(tables.build("table12", results))
+    assert "0.00466 ± 0.00000 ≠" in text and "0.0220 ± 0.0000 =" in text
+    assert "| 0.02 " in text, "the paper's own cells stay as printed"
+    assert "0.00466" in render.to_csv(tables.build("table12", results))
+    # Scores have the paper's decimals, however small they are.
+    accuracy = recipes.read_recipe("table2").metrics[0]
+    assert (accuracy.our_decimals(0.004661), accuracy.our_decimals(None)) == (2, 2)
 
 
 def test_times_name_their_hardware_and_average_over_rows(results):
@@ -303,6 +299,11 @@ def test_the_best_strength_is_tested_against_the_largest(results):
     p = statistics.corrected_resampled_t(differences)[1]
     assert toxicity.ours["prescribed"].mean == pytest.approx(p)
     assert toxicity.verdict.word == "differs"  # the paper has 0.35
+    # How much the result depends on what runs are taken to share: 20 test rows to 72 training rows.
+    other = statistics.corrected_resampled_t(differences, 20 / 72)[1]
+    text = render.to_markdown(tables.build("table17", results))
+    assert f"p = {other:.4f} where validation rows do not count" in text and other > p
+    assert "`≈` on the same side of 0.05" in text
 
 
 @pytest.mark.parametrize("table", [11, 12, 13, 17, 20, 23])

@@ -5,18 +5,19 @@ import os
 import shlex
 import shutil
 import time
+from dataclasses import asdict
 
 import pytest
-from conftest import ROOT
+from conftest import ROOT, cell_of, made_up, write_run
 
-from benchmark import paper, registry
+from benchmark import fidelity, paper, registry
 from benchmark.cli import parser
 from benchmark.measured import PROTOCOL, plans_of
 from benchmark.recipes import read_recipe
 from benchmark.report import write_page
-from benchmark.settings import Candidate, Choice, search_digest, write_choice
-from benchmark.spec import SCHEMA, digest
-from benchmark.store import Store, encode
+from benchmark.settings import Candidate, Choice, read_choice, search_digest, write_choice
+from benchmark.spec import digest
+from benchmark.store import Store
 from benchmark.transfer import SIMPLE
 
 NAMES = ("chromium", "chromium-browser", "google-chrome")
@@ -49,16 +50,18 @@ def address(tmp_path_factory):
     to = tmp_path_factory.mktemp("page")
     (to / "figures").mkdir()
     (to / "figures" / "figure3.svg").write_text(DRAWING)
+    reason = "Because.\nRun `python -m benchmark list` for it."
+    (to / "figures" / "figure5.md").write_text(f"Not drawn: this.\n\n{reason}\n")
     [path] = write_page(ROOT / "results", to)
     return path.as_uri()
 
 
 @pytest.fixture
 def visit(browser, address):
-    """Open a part of the page; afterwards, nothing may have complained or asked for the network."""
+    """Open a part of a page; afterwards, nothing may have complained or asked for the network."""
     opened, trouble = [], []
 
-    def open_(part="", width=1280, height=900, **options):
+    def open_(part="", width=1280, height=900, of=None, **options):
         context = browser.new_context(viewport={"width": width, "height": height}, **options)
         page = context.new_page()
         page.on("console", lambda m: trouble.append(m.text) if m.type == "error" else None)
@@ -71,7 +74,7 @@ def visit(browser, address):
             ),
         )
         page.set_default_timeout(20_000)
-        page.goto(address + part)
+        page.goto((of or address) + part)
         opened.append(context)
         return page
 
@@ -81,7 +84,10 @@ def visit(browser, address):
     assert trouble == []
 
 
-VIEWS = ["overview", "tables", "cells", "figures", "claims", "audit", "deviations", "environment"]
+VIEWS = [
+    *("overview", "tables", "cells", "figures", "claims", "audit", "deviations"),
+    *("pairwise", "fidelity", "environment"),
+]
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
@@ -110,6 +116,10 @@ def test_every_table_is_shown(visit):
         )
         rows = page.locator("table.values tbody th.method").all_inner_texts()
         assert len(rows) == len(read_recipe(name).methods)
+        # What a script meant as nothing must not be written out.
+        assert not {"false", "null", "undefined"} & set(page.inner_text("#main").splitlines())
+    page.goto(page.url.partition("#")[0] + "#tables/table12")
+    assert "Timed on: " in page.inner_text("#main")
 
 
 def column(page, number):
@@ -342,6 +352,10 @@ def test_figures_are_shown_and_enlarged(visit):
     page.keyboard.press("Escape")
     assert not page.locator("dialog#picture").is_visible()
     assert "Not drawn for want of records" in page.inner_text("#main")
+    # Nobody tried to draw Figure 4; Figure 5 was tried, and the reason is beside it.
+    assert "python -m benchmark figure figure4" in page.inner_text("#figure4")
+    assert page.inner_text("#figure5").endswith("Because.\n\nRun python -m benchmark list for it.")
+    assert page.inner_text("#figure5 code") == "python -m benchmark list"
 
 
 def test_every_printed_number_is_a_square_that_opens(visit):
@@ -349,6 +363,117 @@ def test_every_printed_number_is_a_square_that_opens(visit):
     assert page.locator(".squares i").count() == 648
     page.locator(".squares i").first.click()
     assert "Ridge on colon" in page.locator("dialog#cell").inner_text()
+
+
+# Methods against each other, and on their own tasks ------------------------------------------------
+
+
+def numbers(page, table, place):
+    cells = page.locator(f"{table} tbody tr > :nth-child({place})").all_inner_texts()
+    texts = [text.replace("−", "-").rstrip("*") for text in cells]
+    return [float(text) for text in texts if text not in ("", "–")]
+
+
+def test_every_pair_of_methods_is_shown_both_ways(visit):
+    pairs = json.loads((ROOT / "reports" / "pairwise.json").read_text())
+    datasets = list(dict.fromkeys(pair["dataset"] for pair in pairs))
+    page = visit("#pairwise")
+    links = page.locator(".pills a")
+    assert links.all_inner_texts() == datasets
+    links.last.click()
+    page.wait_for_function("d => location.hash === '#pairwise/' + d", arg=datasets[-1])
+    here = [pair for pair in pairs if pair["dataset"] == datasets[-1]]
+    rows = page.locator("table.pairs tbody tr")
+    assert rows.count() == len(here)
+    clear = [pair for pair in here if pair["p_holm"] < 0.05]
+    assert page.locator("table.matrix td.clear").count() == 2 * len(clear)
+    assert f"{len(clear)} of {len(here)} pairs" in page.inner_text("#main")
+    if clear:
+        page.select_option("select[name=clear]", "yes")
+        assert rows.count() == len(clear)
+    # Row minus column: the matrix is its own mirror image with the other sign.
+    size = page.locator("table.matrix tbody tr").count()
+    cells = page.locator("table.matrix tbody td").all_inner_texts()
+    values = [float(t.replace("−", "-").rstrip("*") or 0) for t in cells]
+    assert size > 1 and len(values) == size**2
+    assert all(values[r * size + c] == -values[c * size + r] for r in range(size) for c in range(r))
+
+
+def test_pairs_and_their_matrix_sort_by_keyboard(visit):
+    page = visit("#pairwise")
+    for table, place in (("table.matrix", 2), ("table.pairs", 3)):
+        values = numbers(page, table, place)
+        header = page.locator(f"{table} thead th").nth(place - 1)
+        header.locator("button").focus()
+        page.keyboard.press("Enter")
+        first = numbers(page, table, place)
+        assert sorted(first) == sorted(values) and first != values
+        page.keyboard.press("Enter")
+        assert numbers(page, table, place) == first[::-1] or len(set(values)) < len(values)
+        assert header.get_attribute("aria-sort") != "none"
+
+
+@pytest.fixture(scope="module")
+def few(tmp_path_factory):
+    """A page of made-up results: INVASE guesses on colon; one experiment is within, one is not."""
+    folder = tmp_path_factory.mktemp("few")
+    results = folder / "results"
+    cell = cell_of("invase", "colon")
+    choose(results, cell)
+    scores = [50.0] * 20 + [70.0] * 5
+    for spec, score in zip(
+        cell.specs(read_choice(results, cell).params, PROTOCOL), scores, strict=True
+    ):
+        write_run(results, whole(spec, score / 100))
+    for name, measured in (
+        ("invase-syn1", {"tpr": 99.0, "fdr": 1.0, "auc": 0.7}),
+        ("invase-syn2", {"tpr": 99.0, "fdr": 40.0, "auc": 0.6}),
+    ):
+        experiment = json.loads(json.dumps(asdict(fidelity.experiments()[name])))
+        fidelity.write(results, fidelity.Finding(name, experiment, measured, 12.0, {}, {}))
+    [path] = write_page(results, folder / "out")
+    return path.as_uri()
+
+
+def test_a_cell_that_failed_to_converge_says_so(visit, few):
+    page = visit("#tables/table2", of=few)
+    flagged = cell(page, "INVASE")
+    assert "54.00 ± 8.16" in flagged.inner_text() and "†" in flagged.inner_text()
+    assert "failed convergence" in flagged.get_attribute("aria-label")
+    assert "failed convergence: in more than half of the runs" in page.inner_text("#main")
+    flagged.hover()
+    assert "† failed convergence in 20 of 25 runs" in page.locator("#tip").inner_text()
+    flagged.click()
+    dialog = page.locator("dialog#cell")
+    assert "Failed convergence in 20 of 25 runs" in dialog.inner_text()
+    assert "The scores are kept" in dialog.inner_text()
+    page.keyboard.press("Escape")
+    page.goto(few + "#overview")
+    page.get_by_text("runs of ours that failed to converge").click()
+    row = page.locator("table.cells tbody tr").first
+    assert "54.00 ± 8.16 †" in row.inner_text()
+
+
+def test_experiments_are_listed_with_what_is_accepted(visit, few):
+    page = visit("#fidelity", of=few)
+    experiments = fidelity.experiments()
+    rows = page.locator("table.fidelity tbody tr")
+    assert rows.count() == sum(len(e.accept) for e in experiments.values())
+    assert "1 of 2 finished experiments lie within" in page.inner_text("#main")
+    assert f"{len(experiments) - 2} of {len(experiments)} have not been run" in page.inner_text(
+        "#main"
+    )
+    assert page.locator(".command code").inner_text() == "python -m benchmark fidelity"
+    words = page.locator("table.fidelity .chip").all_inner_texts()
+    assert words.count("= yes") == 3 and words.count("≠ no") == 1
+    assert "auc 0.7" in rows.filter(has_text="invase-syn1").first.inner_text()
+    page.locator("table.fidelity thead th", has_text="Measured").locator("button").click()
+    assert numbers(page, "table.fidelity", 5)[:4] == [1.0, 40.0, 99.0, 99.0]
+
+
+def test_without_two_complete_methods_there_are_no_pairs(visit, few):
+    page = visit("#overview", of=few)
+    assert page.locator('#views a[href="#pairwise"]').count() == 0
 
 
 # Ten thousand runs -------------------------------------------------------------------------------
@@ -368,13 +493,11 @@ def choose(results, cell):
 def fill(results, cell, params):
     """The records of a setting; returns how many were written."""
     specs = cell.specs(params, PROTOCOL)
-    folder = Store(results).path(specs[0].key).parent
-    if folder.exists():
+    if Store(results).path(specs[0].key).exists():
         return 0
-    folder.mkdir(parents=True)
     for i, spec in enumerate(specs):
         score = 0.5 + int(digest([spec.setting, i], 6), 16) / 16**6 / 3
-        (folder / f"r{spec.repeat}f{spec.fold}.json").write_bytes(encode(record(spec, score)))
+        write_run(results, whole(spec, score))
     return len(specs)
 
 
@@ -403,38 +526,31 @@ def many(tmp_path, monkeypatch):
     return results, written
 
 
-def record(spec, score):
+def whole(spec, score):
     """A made-up record with everything that a network leaves behind."""
-    scores = dict.fromkeys(("balanced_accuracy", "accuracy", "weighted_f1", "auroc"), score)
     transfer = {}
     for name, (base, _, searched) in SIMPLE.items():
         grid = registry.models()[base].search.grid[searched]
         transfer[name] = {searched: grid, "valid": [score] * len(grid), "test": [score] * len(grid)}
-    return {
-        "schema": SCHEMA,
-        "key": spec.key,
-        "spec": spec.to_dict(),
-        "status": "ok",
-        "data": {"sha256": digest(spec.data.label), "shape": [62, 2000], "classes": 2},
-        "split": {"sha256": digest([spec.data.label, spec.repeat, spec.fold])},
-        "scores": dict.fromkeys(("train", "valid", "test"), scores),
-        "also": {"eval-x": score, "sort=neural": score},
-        "selection": {
+    return made_up(
+        spec,
+        100 * score,
+        also={"eval-x": score, "sort=neural": score},
+        selection={
             "mean": 90 * score,
-            "std": 1.0,
             "union": 99,
             "local_sparsity": score,
             "f1": {"rows": score / 3, "branch": score / 2},
             "composition": {"0.001": score},
         },
-        "transfer": transfer,
-        "model": {"parameters": 10, "globally_selected": {"0.001": 50}},
-        "meta": {
+        transfer=transfer,
+        model={"parameters": 10, "globally_selected": {"0.001": 50}},
+        meta={
             "environment": {"python": "3", "libraries": {}, "cpu": "none", "platform": "made up"},
             "code": {"commit": "0" * 12, "dirty": False, "version": "0"},
             "seconds": {"total": score},
         },
-    }
+    )
 
 
 @pytest.mark.slow

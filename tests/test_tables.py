@@ -6,10 +6,11 @@ import os
 import time
 
 import pytest
+from conftest import add_runs, cell_of, spread
 
 from benchmark import measured, paper, recipes, registry, render, settings, tables
-from benchmark.plan import Cell, Protocol
-from benchmark.spec import SCHEMA, Outcome, UserError, digest, failed
+from benchmark.plan import Protocol
+from benchmark.spec import UserError
 from benchmark.statistics import WORDS
 from benchmark.store import Store
 
@@ -77,43 +78,16 @@ def results(tmp_path):
     return tmp_path / "results"
 
 
-def spread(mean, std):
-    """25 scores with exactly this mean and sample deviation, in percent."""
-    return [mean - std] * 12 + [mean] + [mean + std] * 12
-
-
-def cell(method, dataset):
-    entry, overrides = registry.model_ref(method)
-    return Cell(entry, registry.data_ref(dataset), overrides)
-
-
-def record(spec, score, data="", split=""):
-    scores = {"balanced_accuracy": score / 100, "accuracy": None}
-    return {
-        "schema": SCHEMA,
-        "key": spec.key,
-        "spec": spec.to_dict(),
-        "status": "ok",
-        "data": {"sha256": digest([spec.data.label, data])},
-        "split": {"sha256": digest([spec.data.label, spec.repeat, spec.fold, split])},
-        "scores": {"train": scores, "valid": scores, "test": scores},
-        "selection": {"f1": {"rows": score / 1000, "branch": score / 1000}},
-        "meta": {},
-    }
-
-
-def add(results, method, dataset, params, scores, **hashes):
-    """Write one record per score; a word instead of a score is a failure of that kind."""
-    store = Store(results)
-    for spec, score in zip(cell(method, dataset).specs(params, Protocol()), scores, strict=False):
-        if isinstance(score, str):
-            store.write(failed(spec, score, f"{score} on purpose"))
-        elif score is not None:
-            store.write(Outcome(record(spec, score, **hashes)))
+def add(results, method, dataset, params, scores, **fields):
+    add_runs(
+        results, method, dataset, scores, params,
+        selection=lambda run: {"f1": dict.fromkeys(("rows", "branch"), scores[run] / 1000)},
+        **fields,
+    )  # fmt: skip
 
 
 def tune(results, method, dataset, params, how="full", splits=25):
-    made = cell(method, dataset)
+    made = cell_of(method, dataset)
     choice = settings.Choice(
         method, dataset, how, splits // 5, 5, splits, made.entry.revision,
         settings.search_digest(made), params, 0.8, [], [], "",
@@ -295,7 +269,7 @@ def test_json(example):
     assert svm["verdict"].pop("p") == pytest.approx(0.0231, abs=1e-4)
     assert svm["verdict"].pop("p_corrected") == pytest.approx(0.392, abs=1e-3)
     assert svm.pop("values") == pytest.approx(spread(80, 13.93))
-    spec = cell("svm", "colon").specs({"C": 1.0}, Protocol())[0]
+    spec = cell_of("svm", "colon").specs({"C": 1.0}, Protocol())[0]
     assert svm == {
         "dataset": "colon",
         "metric": "balanced_accuracy",
@@ -311,6 +285,7 @@ def test_json(example):
             "why": "difference +9.25, Welch p = 0.023",
             "difference": pytest.approx(9.25),
         },
+        "failed_convergence": None,
         "setting": spec.setting,
         "params": {"kernel": "rbf", "C": 1.0},
         "choice": {"method": "full", "splits": 25, "valid": 0.8, "edge": []},
@@ -398,7 +373,7 @@ def test_a_damaged_record_is_named_and_counts_as_missing(results, capsys):
 
 def test_a_damaged_choice_is_named_and_is_a_gap(results, capsys):
     tune(results, "knn", "colon", {"n_neighbors": 5})
-    path = settings.choice_path(results, cell("knn", "colon"))
+    path = settings.choice_path(results, cell_of("knn", "colon"))
     path.write_text("{")
     assert only(build(results)).gap.reason == "the choice of settings cannot be read"
     assert str(path) in capsys.readouterr().err
@@ -430,7 +405,14 @@ def test_complete_means_everything_asked_for(results):
 
 def test_other_data_are_refused(results):
     add(results, "xgboost", "colon", {}, spread(72.6, 12.59))
-    add(results, "svm", "colon", {"kernel": "poly", "C": 10.0}, spread(70, 9), data="other")
+    add(
+        results,
+        "svm",
+        "colon",
+        {"kernel": "poly", "C": 10.0},
+        spread(70, 9),
+        data={"sha256": "other", "classes": 2},
+    )
     with pytest.raises(UserError, match="colon were made with different data") as error:
         build(results)
     for part in ("xgboost/colon/", "svm/colon/", "--models", "--datasets colon --force"):
@@ -440,14 +422,21 @@ def test_other_data_are_refused(results):
 def test_other_splits_are_refused(results):
     add(results, "xgboost", "colon", {}, spread(72.6, 12.59))
     poly = {"kernel": "poly", "C": 10.0}
-    add(results, "svm", "colon", poly, [None] * 7 + [70.0], split="other")
+    add(results, "svm", "colon", poly, [None] * 7 + [70.0], split={"sha256": "other"})
     with pytest.raises(UserError, match="colon, repeat 1, fold 2 were made with different splits"):
         build(results)
 
 
 def test_failed_and_unplanned_records_are_not_compared(results):
     add(results, "xgboost", "colon", {}, [*spread(72.6, 12.59)[:24], "killed"])
-    add(results, "xgboost", "colon", {"n_estimators": 7}, spread(60, 5), data="other")
+    add(
+        results,
+        "xgboost",
+        "colon",
+        {"n_estimators": 7},
+        spread(60, 5),
+        data={"sha256": "other", "classes": 2},
+    )
     assert only(build(results), "xgboost").n == 24
 
 

@@ -1,12 +1,14 @@
 """Transferability from made-up records: the choice on the grid, both readings of ADTM, the gaps."""
 
 import os
+import re
 
 import pytest
+from conftest import add_runs, cell_of, spread
 
 from benchmark import figures, registry, settings
-from benchmark.plan import Cell, Protocol
-from benchmark.spec import SCHEMA, Outcome, UserError, digest, failed
+from benchmark.plan import Protocol
+from benchmark.spec import UserError, failed
 from benchmark.statistics import mean_std
 from benchmark.store import Store
 from benchmark.transfer import SIMPLE
@@ -28,11 +30,6 @@ def results(tmp_path):
     return tmp_path / "results"
 
 
-def cell_of(method, dataset):
-    entry, overrides = registry.model_ref(method)
-    return Cell(entry, registry.data_ref(dataset), overrides)
-
-
 def choose(results, method, dataset, params):
     made = cell_of(method, dataset)
     choice = settings.Choice(
@@ -44,23 +41,7 @@ def choose(results, method, dataset, params):
 
 def add(results, method, dataset, params, test, transfer=None):
     """25 records with these test scores (%); `transfer(run)` is what they hold of masked data."""
-    store = Store(results)
-    for run, spec in enumerate(cell_of(method, dataset).specs(params, Protocol())):
-        scores = {"balanced_accuracy": test[run] / 100}
-        record = {
-            "schema": SCHEMA,
-            "key": spec.key,
-            "spec": spec.to_dict(),
-            "status": "ok",
-            "data": {"sha256": digest(dataset)},
-            "split": {"sha256": digest([dataset, run])},
-            "scores": {"train": scores, "valid": scores, "test": scores},
-            "selection": None,
-            "meta": {},
-        }
-        if transfer is not None:
-            record["transfer"] = transfer(run)
-        store.write(Outcome(record))
+    add_runs(results, method, dataset, test, params, **({"transfer": transfer} if transfer else {}))
 
 
 def masked(knn, svm=None, rbf=None):
@@ -84,11 +65,6 @@ def masked(knn, svm=None, rbf=None):
         return found
 
     return of
-
-
-def spread(mean, by):
-    """25 scores with this mean, from mean - by to mean + by."""
-    return [mean - by] * 12 + [mean] + [mean + by] * 12
 
 
 def simple_models(results, dataset, knn, svm=None, rbf=None):
@@ -314,6 +290,17 @@ def test_figure_11_has_the_mean_gain_of_each_selector(results):
     assert gains == {0: pytest.approx(20), 1: pytest.approx(5)}  # colon and lung
     assert [x for x, *_ in marks(knn, "<")] == pytest.approx([10, -10])
     assert [text.get_text() for text in knn.texts] == ["no runs"] * 5
+
+
+def test_a_command_asks_for_nothing_that_is_there(results):
+    simple_models(results, "colon", spread(70, 5))
+    selector(results, "protogate", "colon", masked([(50, 1), (60, 2), (70, 3)]))
+    note = figures.draw("figure11", results)._supxlabel.get_text().replace("\n", " ")
+    halves = "--models protogate-global,protogate-local --datasets colon,lung,prostate,toxicity`"
+    assert halves in note
+    commands = re.findall(r"--models (\S+) --datasets (\S+)`", note)
+    [datasets] = [places for models, places in commands if "protogate" in models.split(",")]
+    assert datasets == "lung,prostate,toxicity"
 
 
 def test_figures_without_any_selector_name_the_command(results):

@@ -13,6 +13,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from benchmark.registry import check_name
+from benchmark.spec import UserError
+from benchmark.store import write_atomic
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -45,7 +47,21 @@ def draw(name: str, results: Path) -> Figure:
 
 
 def write(name: str, results: Path, folder: Path) -> list[Path]:
-    """Draw a figure and write it to a folder; returns the files."""
+    """Draw a figure and write it to a folder; returns the files.
+
+    Where the records do not allow it, NAME.md says why and what to run, and the error goes on.
+    """
     from benchmark.figures import style
 
-    return style.save(draw(name, results), name, folder)
+    gap = folder / f"{name}.md"
+    try:
+        files = style.save(draw(name, results), name, folder)
+    except UserError as error:
+        for suffix in (".svg", ".png"):  # of records that are gone
+            (folder / f"{name}{suffix}").unlink(missing_ok=True)
+        # The place of the records on this machine is no part of a report.
+        reason = str(error).replace(str(results), "results")
+        write_atomic(gap, f"Not drawn: {FIGURES[name]}.\n\n{reason}\n".encode())
+        raise
+    gap.unlink(missing_ok=True)
+    return files

@@ -23,6 +23,9 @@ from benchmark.plan import Cell, Protocol
 from benchmark.spec import UserError
 from benchmark.store import Store
 
+COMMAND = "python -m benchmark reproduce table2"
+NETWORKS = ("mlp", "stg", *paper.FAMILIES["local"])
+"""The paper's methods that are trained step by step."""
 GRID = 100
 """Steps at which the runs' curves, each recorded at steps of its own, are read."""
 
@@ -41,7 +44,7 @@ class Quantity:
     """What the networks call it in their records; the first that is there counts."""
     scale: float = 1.0
     share: bool = False
-    """Whether it is a number of features, shown as a share of all."""
+    """Whether it is a share of the features; some networks record their number."""
 
 
 QUANTITIES = (
@@ -49,7 +52,13 @@ QUANTITIES = (
     Quantity(
         "accuracy", "accuracy (%)", ("valid_balanced_accuracy", "balanced_accuracy"), scale=100
     ),
-    Quantity("selected features", "features (%)", ("selected",), scale=100, share=True),
+    Quantity(
+        "selected features",
+        "features (%)",
+        ("selected_fraction", "selected"),
+        scale=100,
+        share=True,
+    ),
 )
 
 
@@ -58,11 +67,12 @@ def draw(results: Path) -> Figure:
     if not found:
         raise UserError(
             f"No record in {results} holds a learning curve. Networks leave them, for example\n"
-            f"python -m benchmark run --models mlp --datasets colon"
+            f"`python -m benchmark tune --models mlp --datasets colon`."
         )
     datasets = [d for d in paper.DATASETS if any(d == dataset for dataset, _ in found)]
     methods = [m for m in paper.METHODS if any(m == method for _, method in found)]
-    figure = style.figure(style.TWO_COLUMNS, 0.75 + 1.45 * len(datasets))
+    notes = [sentence for sentence in _notes(found) if sentence]
+    figure = style.figure(style.TWO_COLUMNS, 0.75 + 1.45 * len(datasets) + 0.14 * len(notes))
     grid = figure.subplots(len(datasets), len(QUANTITIES), squeeze=False, sharex=True)
     for row, dataset in enumerate(datasets):
         for axes, quantity in zip(grid[row], QUANTITIES, strict=True):
@@ -79,7 +89,7 @@ def draw(results: Path) -> Figure:
     ]
     words = [style.label(method) for method in methods]
     figure.legend(handles, words, loc="outside upper center", ncols=min(len(words), 7))
-    style.note(figure, *_notes(found))
+    style.note(figure, *notes)
     return figure
 
 
@@ -99,12 +109,21 @@ def read(results: Path) -> dict[tuple[str, str], Runs]:
                 record = records.get(spec.key, {})
                 if record.get("status") != "ok":
                     continue
-                if not record["model"].get("curves", {}).get("step"):
+                report = training(record["model"])
+                if report is None:
                     break  # not a network, so its other records need not be read
-                runs.append(record["model"])
+                runs.append(report)
             if runs:
                 found[dataset, method] = runs
     return found
+
+
+def training(model: Mapping[str, Any]) -> dict[str, Any] | None:
+    """The report of a network's training; of several networks, that of the one that selects."""
+    for report in (model, model.get("selector") or {}):
+        if report.get("curves", {}).get("step"):
+            return dict(report)
+    return None
 
 
 def summary(runs: Runs, names: Sequence[str]) -> tuple[Any, Any] | None:
@@ -148,7 +167,8 @@ def _curve(axes: Axes, method: str, quantity: Quantity, runs: Runs, dimension: i
     made = summary(runs, quantity.names)
     if made is None:
         return
-    look, scale = style.look(method), quantity.scale / (dimension if quantity.share else 1)
+    counted = quantity.share and not any("selected_fraction" in run["curves"] for run in runs)
+    look, scale = style.look(method), quantity.scale / (dimension if counted else 1)
     steps, (low, middle, high) = made[0] / 1000, scale * made[1]
     axes.fill_between(steps, low, high, color=look.colour, alpha=0.15, linewidth=0)
     axes.plot(steps, middle, color=look.colour, linewidth=1)
@@ -168,4 +188,18 @@ def _notes(found: Mapping[tuple[str, str], Runs]) -> list[str]:
     return [
         "Validation part. Line: median over runs; band: half of them; marker: weights kept.",
         f"Fewer than {whole} runs: {style.several(few)}." if few else "",
+        f"No runs with chosen settings: {'; '.join(_absent(found))} (`{COMMAND}`)."
+        if _absent(found)
+        else "",
+    ]
+
+
+def _absent(found: Mapping[tuple[str, str], Runs]) -> list[str]:
+    """Networks without any curve, and datasets that lack those of a network that has some."""
+    drawn = {method for _, method in found}
+    never = [style.label(method) for method in NETWORKS if method not in drawn]
+    return ([", ".join(never)] if never else []) + [
+        f"{style.label(method)} on {', '.join(lacking)}"
+        for method in NETWORKS
+        if method in drawn and (lacking := [d for d in paper.DATASETS if (d, method) not in found])
     ]

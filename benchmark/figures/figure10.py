@@ -50,8 +50,8 @@ def draw(results: Path) -> Figure:
         raise UserError(
             f"There are no runs of ProtoGate over its global strengths in {results}.\n"
             f"`{COMMAND}` does those of the paper; for a single one, for example\n"
-            f"python -m benchmark run --models protogate:lam_global=0.0003:lam_local=0.001 "
-            f"--datasets colon"
+            f"`python -m benchmark run --models protogate:lam_global=0.0003:lam_local=0.001 "
+            f"--datasets colon`."
         )
     figure = style.figure(style.TWO_COLUMNS, 2.6)
     left, right = figure.subplots(1, 2)
@@ -69,7 +69,7 @@ def draw(results: Path) -> Figure:
         axes.set_xlabel(r"global strength $\lambda_{\mathrm{global}}$ ($\times 10^{-4}$)")
         axes.set_xticks([1e4 * x for x in GLOBAL], [f"{1e4 * x:g}" for x in GLOBAL])
         axes.set_xlim(-0.5, 1e4 * GLOBAL[-1] + 0.5)
-    left.set_ylim(bottom=0)
+    left.set_ylim(0, 1.06 * left.get_ylim()[1])  # the topmost marker is drawn whole
     _legend(figure, points)
     style.note(figure, *_notes(points))
     return figure
@@ -134,5 +134,5 @@ def _notes(points: Points) -> list[str]:
     return [
         f"Hollow: fewer than {len(Protocol().splits())} runs." if few else "",
         f"Not all strengths run: {', '.join(some)} (`{COMMAND}`)." if some else "",
-        f"Not run: {', '.join(none)}." if none else "",
+        f"Not run: {', '.join(none)}" + ("." if some else f" (`{COMMAND}`).") if none else "",
     ]

@@ -145,7 +145,7 @@ def _scatter(axes: Axes, title: str, letter: str, hollow: Points, filled: Points
 
 def _bars(axes: Axes, letter: str, methods: Sequence[str], bars: Bars, beside: Bars) -> None:
     style.panel(axes, letter, "rank difference")
-    axes.set_ylabel("rank by F1 \N{MINUS SIGN} rank by accuracy")
+    axes.set_ylabel("F1 rank \N{MINUS SIGN} accuracy rank")
     width = 0.26
     for i, method in enumerate(methods):
         values = bars.get(method, ())

@@ -94,7 +94,11 @@ def _words(figure: Figure, shown: Specimen, explained: Explained, names: list[st
     true = names[shown.labels["test"][QUERY]]
     lines.append(f"predicted {predicted}; in truth {true}")
     (axes,) = figure.axes
-    x, y = _free_corner(explained)
+    (x, y), crowd = _free_corner(explained)
+    if crowd:  # no corner is free: make room below the map
+        low, high = axes.get_ylim()
+        axes.set_ylim(low - 0.36 * (high - low), high)
+        x, y = 0, 0
     axes.text(
         0.02 + 0.96 * x, 0.02 + 0.96 * y, "\n".join(lines), transform=axes.transAxes,
         ha="right" if x else "left", va="top" if y else "bottom", ma="left",
@@ -102,8 +106,8 @@ def _words(figure: Figure, shown: Specimen, explained: Explained, names: list[st
     )  # fmt: skip
 
 
-def _free_corner(explained: Explained) -> tuple[int, int]:
-    """The corner with the fewest points where the words go; (0, 1) is the upper left."""
+def _free_corner(explained: Explained) -> tuple[tuple[int, int], int]:
+    """The corner with the fewest points, and how many; (0, 1) is the upper left."""
     drawn = np.vstack([explained.map["train"], explained.map["test"][QUERY]])
     low, high = drawn.min(axis=0), drawn.max(axis=0)
     places = (drawn - low) / np.maximum(high - low, 1e-9)
@@ -111,4 +115,5 @@ def _free_corner(explained: Explained) -> tuple[int, int]:
     def crowd(corner: tuple[int, int]) -> int:
         return int((np.abs(places - corner) < (0.62, 0.3)).all(axis=1).sum())
 
-    return min(CORNERS, key=crowd)
+    best = min(CORNERS, key=crowd)
+    return best, crowd(best)

@@ -131,5 +131,8 @@ def _note(found: Mapping[tuple[str, str], Specimen], datasets: list[str]) -> lis
         f"Test samples of repeat {spec.repeat}, fold {spec.fold}; open: mean number of open gates.",
         f"Default settings, not tuned: {style.several(untuned, 4)}." if untuned else "",
         f"Not fitted yet: `{command}`." if absent else "",
-        f"Nothing fitted on {', '.join(others)}." if others else "",
+        f"Nothing fitted on {', '.join(others)} (`python -m benchmark specimen --models "
+        f"{','.join(METHODS)} --datasets {others[0]}`)."
+        if others
+        else "",
     ]

@@ -17,6 +17,7 @@ from matplotlib.lines import Line2D
 from benchmark import ledger
 from benchmark.figures import labels, style
 from benchmark.ledger import Line
+from benchmark.recipes import read_recipe
 
 NAMED = 4
 """Accuracies that are named because they are furthest from the paper's."""
@@ -161,7 +162,8 @@ def _name(axes: Axes, cells: Sequence[Line]) -> None:
 
 
 def _title(line: Line) -> str:
-    return f"{style.label(line.printed.method)}, {line.printed.dataset}"
+    row = read_recipe(f"table{line.printed.table}").source(line.printed.method)
+    return f"{row.label or style.label(line.printed.method)}, {line.printed.dataset}"
 
 
 def _legend(figure: Figure, lines: Sequence[Line]) -> None:

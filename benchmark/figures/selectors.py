@@ -42,14 +42,19 @@ def look(selector: str) -> style.Look:
 
 def lacking(found: Transferability) -> list[str]:
     """Sentences on what is missing, one per command that helps."""
-    by_verb: dict[str, list[tuple[Transferred, Gap]]] = defaultdict(list)
+    by_model: dict[tuple[str, str], list[tuple[Transferred, Gap]]] = defaultdict(list)
     for cell in found.gaps:
         if cell.gap:
-            by_verb[cell.gap.verb].append((cell, cell.gap))
+            # Without data it does not matter for which model.
+            model = "" if cell.gap.verb == "data status" else cell.model
+            by_model[cell.gap.verb, model].append((cell, cell.gap))
+    # Models that lack the same datasets share a command, which then asks for nothing else.
+    together: dict[tuple[str, ...], list[tuple[Transferred, Gap]]] = defaultdict(list)
+    for (verb, _), cells in by_model.items():
+        together[verb, *dict.fromkeys(cell.dataset for cell, _ in cells)] += cells
     sentences = []
-    for cells in by_verb.values():
+    for (_, *datasets), cells in together.items():
         models = list(dict.fromkeys(cell.model for cell, _ in cells))
-        datasets = list(dict.fromkeys(cell.dataset for cell, _ in cells))
         gap = cells[0][1]
         away = gap.word == "data unavailable"
         who = "No data" if away else f"Incomplete, {', '.join(models)}"

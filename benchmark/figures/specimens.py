@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from benchmark import registry, specimen
+from benchmark.figures import style
 from benchmark.plan import Cell
 from benchmark.specimen import Explained, Specimen
 
@@ -30,8 +31,9 @@ def made(shown: Specimen) -> str:
     """A sentence on the run that a figure shows."""
     settings = "tuned settings" if shown.origin == "tuned" else "default settings, not tuned"
     return (
-        f"Repeat {shown.spec.repeat}, fold {shown.spec.fold}; {settings}; balanced accuracy on "
-        f"this fold {100 * shown.accuracy:.1f} %."
+        f"{style.label(shown.spec.model)} on {shown.spec.data.label}, repeat {shown.spec.repeat}, "
+        f"fold {shown.spec.fold}; {settings}; balanced accuracy on this fold "
+        f"{100 * shown.accuracy:.1f} %."
     )
 
 

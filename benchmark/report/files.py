@@ -66,7 +66,7 @@ def write_reports(
         written = [path for table in built.values() for path in write_table(table, to)]
         judged = judge(store, built)
         step("judgements")
-        written += _write_texts(store, built["table2"], judged, to)
+        written += _write_texts(judged, to)
         for name, future in drawn.items():
             written += future.result()
             step(name)
@@ -81,23 +81,21 @@ def _tables(store: Store, step: Step) -> dict[str, Table]:
     return built
 
 
-def _write_texts(store: Store, table2: Table, judged: Judged, to: Path) -> list[Path]:
+def _write_texts(judged: Judged, to: Path) -> list[Path]:
     """Everything that is neither a table nor a drawing."""
     from benchmark import claims_render, deviations, fidelity, pairwise
 
     forms = ("md", "csv", "json")
-    pairs = pairwise.pairs(table2)
-    found = {e.name: fidelity.read(store.root, e) for e in fidelity.chosen(None)}
     texts = {
         **{f"ledger.{form}": ledger_render.render(judged.lines, form) for form in forms},
         **{f"audit.{form}": f(judged.findings) for form, f in audit_render.FORMATS.items()},
         **{f"claims.{form}": claims_render.render(judged.claims, form) for form in forms},
         "DEVIATIONS.md": deviations.to_markdown(judged.deviations),
         "deviations.json": deviations.to_json(judged.deviations),
-        "pairwise.md": pairwise.to_markdown(pairs),
-        "pairwise.json": pairwise.to_json(pairs),
-        "fidelity.md": fidelity.to_markdown(found),
-        "fidelity.json": fidelity.to_json(found),
+        "pairwise.md": pairwise.to_markdown(judged.pairs),
+        "pairwise.json": pairwise.to_json(judged.pairs),
+        "fidelity.md": fidelity.to_markdown(judged.fidelity),
+        "fidelity.json": fidelity.to_json(judged.fidelity),
     }
     return [_write(to / name, text) for name, text in texts.items()]
 
@@ -113,15 +111,13 @@ def _draw_all(pool: Executor, results: Path, to: Path) -> dict[str, Future[list[
 
 
 def _draw(name: str, results: Path, to: Path) -> list[Path]:
-    """Draw a figure if the records allow it; else leave no file of it."""
+    """Draw a figure if the records allow it; else a text says why not."""
     from benchmark.figures import write
 
     try:
         return write(name, results, to)
     except UserError:
-        for suffix in (".svg", ".png"):  # of records that are gone
-            (to / f"{name}{suffix}").unlink(missing_ok=True)
-        return []
+        return [to / f"{name}.md"]
 
 
 def _write_page(

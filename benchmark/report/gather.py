@@ -10,18 +10,21 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import benchmark
-from benchmark import ledger, paper, statistics
+from benchmark import ledger, pairwise
 from benchmark.audit import audit, doubtful
-from benchmark.audit.findings import FAILS, HOLDS, Finding, label, printed, shown
+from benchmark.audit.findings import FAILS, HOLDS, Finding, label, printed
 from benchmark.cells import Table
+from benchmark.convergence import MARK
 from benchmark.ledger import INCONSISTENT, Line
-from benchmark.ledger_render import LEGEND
-from benchmark.render import MARKS
+from benchmark.ledger_render import LEGEND, shown_value, why
+from benchmark.pairwise import Pair
+from benchmark.render import FLAGGED, MARKS
 from benchmark.report.archive import SPLITS, Archive, surroundings
 from benchmark.report.tables import Gathered, editions, filled
 from benchmark.store import Store
 
 if TYPE_CHECKING:
+    from benchmark import fidelity
     from benchmark.claims import Claim, Outcome
     from benchmark.deviations import Deviation
 
@@ -54,17 +57,23 @@ class Judged:
     findings: list[Finding]
     claims: list[Claim]
     deviations: list[Deviation]
+    pairs: list[Pair]
+    """Our methods against each other."""
+    fidelity: dict[str, fidelity.Finding | None]
+    """Our methods on their own papers' tasks; None where that was not run."""
 
 
 def judge(store: Store, built: Mapping[str, Table]) -> Judged:
     """All judgements, from tables that are built already."""
-    from benchmark import claims, deviations  # need numpy, which the tables do not
+    from benchmark import claims, deviations, fidelity  # need numpy, which the tables do not
 
     return Judged(
         ledger.compare(built),
         audit(),
         claims.judge_all(built),
         deviations.build(store.root, store),
+        pairwise.pairs(built["table2"]),
+        {e.name: fidelity.read(store.root, e) for e in fidelity.chosen(None)},
     )
 
 
@@ -78,11 +87,11 @@ def gather(
     return {
         "version": benchmark.__version__,
         "splits": SPLITS,
-        "planned": statistics.RUNS,
         "words": [
             {"word": word, "symbol": SYMBOLS[word], "meaning": meaning}
             for word, meaning in MEANINGS.items()
         ],
+        "flag": {"mark": MARK, "meaning": FLAGGED},
         "editions": editions(),
         "legend": LEGEND,
         "tables": shown_tables,
@@ -92,6 +101,8 @@ def gather(
         "figures": drawings(figures),
         "claims": [_claim(claim) for claim in judged.claims],
         "deviations": [_deviation(entry) for entry in judged.deviations],
+        "pairs": [_between(pair) for pair in judged.pairs],
+        "fidelity": [_experiment(name, found) for name, found in judged.fidelity.items()],
         "environment": surroundings(archive, gathered.provenance),
         "settings": gathered.settings.values,
         "choices": gathered.choices.values,
@@ -144,15 +155,49 @@ def _deviation(entry: Deviation) -> dict[str, Any]:
     }
 
 
+def _between(pair: Pair) -> dict[str, Any]:
+    """Two of our methods on one dataset."""
+    return {
+        "dataset": pair.dataset,
+        "first": pair.first,
+        "second": pair.second,
+        "points": f"{pair.difference:+.1f}",
+        "p": f"{pair.p:.2g}",
+        "p_holm": f"{pair.p_holm:.2g}",
+        "clear": pair.clear,
+    }
+
+
+def _experiment(name: str, found: fidelity.Finding | None) -> dict[str, Any]:
+    """A method on a task of its own paper: what is accepted, and what was measured."""
+    from benchmark import fidelity
+
+    experiment = fidelity.experiments()[name]
+    measured = found.measured if found else {}
+    measures = []
+    for measure, (low, high) in experiment.accept.items():
+        value = measured.get(measure)
+        word = "not run" if value is None else "yes" if low <= value <= high else "no"
+        measures.append({"name": measure, "low": low, "high": high, "value": value, "word": word})
+    others = {k: v for k, v in measured.items() if k not in experiment.accept}
+    return filled(
+        name=name,
+        label=label(experiment.model),
+        measures=measures,
+        also=", ".join(f"{k.replace('_', ' ')} {v:g}" for k, v in others.items()),
+        seconds=found.seconds if found else None,
+        source=experiment.source,
+    )
+
+
 # Printed cells -----------------------------------------------------------------------------------
 
 
 def _line(line: Line, labels: Mapping[tuple[int | None, str], str]) -> dict[str, Any]:
     """One printed cell: the paper's value, ours per edition, and the verdict that counts."""
     cell = line.printed
-    decimals = paper.decimals(cell.table, cell.metric)
     ours = {
-        edition: [shown(value.mean, value.std, decimals), value.n, value.verdict.word]
+        edition: [shown_value(value), value.n, value.verdict.word]
         for edition, value in line.ours.items()
         if value.mean is not None
     }
@@ -166,9 +211,14 @@ def _line(line: Line, labels: Mapping[tuple[int | None, str], str]) -> dict[str,
         "ours": ours,
         "edition": line.edition,
         "word": line.verdict.word,
-        "why": line.verdict.why,
+        "why": why(line),
         "finding": line.finding.id if line.finding else None,
+        "flagged": _flagged(line),
     }
+
+
+def _flagged(line: Line) -> bool:
+    return any(ours.unconverged for ours in line.ours.values())
 
 
 def _finding(finding: Finding) -> dict[str, Any]:
@@ -198,6 +248,14 @@ def highlights(lines: Sequence[Line], findings: Sequence[Finding]) -> list[dict[
                 + (f", and {words['differs']} differ." if words["differs"] else "."),
                 "link": "#cells?edition=published",
             },
+        )
+    if flagged := sum(map(_flagged, lines)):
+        found.append(
+            {
+                "text": f"Beside {flagged} of the printed cells stand runs of ours that failed to "
+                f"converge ({MARK}).",
+                "link": "#cells?convergence=failed",
+            }
         )
     if largest := _largest(lines):
         found.append(
@@ -248,4 +306,8 @@ def _drawing(folder: Path, name: str) -> dict[str, str]:
         return {"svg": vector.read_text("utf-8")}
     if pixels.is_file():
         return {"png": base64.b64encode(pixels.read_bytes()).decode()}
-    return {}
+    gap = folder / f"{name}.md"
+    if gap.is_file():
+        _, _, reason = gap.read_text("utf-8").partition("\n\n")
+        return {"gap": reason.strip()}
+    return {"gap": f"Not drawn yet: `python -m benchmark figure {name}`."}

@@ -6,7 +6,7 @@ import json
 from importlib.resources import files
 from typing import Any
 
-SCRIPTS = ("dom", "overview", "tables", "cell", "lists", "surroundings", "main")
+SCRIPTS = ("dom", "overview", "tables", "cell", "lists", "checks", "surroundings", "main")
 """In the order in which they are joined; they share one scope."""
 
 

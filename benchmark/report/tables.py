@@ -16,7 +16,7 @@ from benchmark import statistics as stats
 from benchmark.audit.findings import Finding, Key
 from benchmark.cells import Pair, Result, Row, Summary, Table
 from benchmark.recipes import Metric
-from benchmark.render import MEANING, MISSING, TIES
+from benchmark.render import MEANING, MISSING, TIES, what_is_shown
 from benchmark.report.archive import SPLITS, Archive, Index, Provenance
 
 SUMMARIES = {"mean_rank": ("Rank", 2), "adtm_percent": ("ADTM", 1)}
@@ -42,6 +42,7 @@ class Gathered:
             "summaries": _summary_columns(table),
             "rows": [self._row(table, row) for row in table.rows],
             "cells": [cell for r in table.shown if (cell := self._cell(table, r))],
+            "about": what_is_shown(table),
             "ranking": _ranking(table),
         }
 
@@ -77,6 +78,7 @@ class Gathered:
         if not place:
             return None
         metric = _columns(table)[place[0]][1]
+        decimals = metric.our_decimals(result.mean)
         key = self.archive.find(result.setting, result.dataset) if result.setting else None
         gap, verdict = result.gap, result.verdict
         model = result.model or result.method
@@ -84,10 +86,11 @@ class Gathered:
             row=[row.method for row in table.rows].index(result.method),
             column=place[0],
             edition=result.edition,
-            value=_texts((result.mean, result.shown_std), metric.decimals) if result.values else [],
+            value=_texts((result.mean, result.shown_std), decimals) if result.values else [],
+            decimals=decimals if decimals != metric.decimals else None,
             n=result.n,
             planned=result.planned,
-            interval=_interval(result, metric.decimals),
+            interval=_interval(result, decimals),
             word=verdict.word,
             why=verdict.why,
             p=_p(verdict.p),
@@ -98,6 +101,7 @@ class Gathered:
             reason=gap.reason if gap else "",
             command=_command(result, metric, key, model),
             note=result.note,
+            unconverged=str(result.unconverged or ""),
             failures=result.failures,
             message=result.message,
         )

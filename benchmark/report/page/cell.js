@@ -14,6 +14,7 @@ function openCell(table, cell) {
     sides(printed && printed.value, cell),
     h("p", {}, chip(cell.word), " ", cell.why, cell.why && !/[.!]$/.test(cell.why) && "."),
     cell.p_corrected && cell.word !== "exact" && h("p.note", {}, `Welch p = ${cell.p}; for readers who ask about new data of the same kind, the corrected p is ${cell.p_corrected}.`),
+    cell.unconverged && h("p.aside", {}, h("b", {}, data.flag.mark), ` ${upper(cell.unconverged)}. The scores are kept.`),
     cell.note && h("p.note", {}, cell.note, "."),
     printed && printed.doubt && doubt(printed.doubt),
     runsPart(cell, column, printed && printed.value),
@@ -61,7 +62,7 @@ function sides(paper, cell) {
   const interval = cell.interval;
   return h("dl.sides", {},
     paper && side("Paper", number(paper)),
-    side("Ours", number(cell.value), n),
+    side("Ours", cell.value && [number(cell.value), cell.unconverged && ` ${data.flag.mark}`], n),
     interval && side("95 % interval of the mean", `${interval[0]} – ${interval[1]}`,
       interval.length > 2 && `${interval[2]} – ${interval[3]} if the rows that runs share are allowed for`));
 }
@@ -80,11 +81,12 @@ function runsPart(cell, column, printed) {
   const named = values.length === data.splits.length && !column.timed;
   const names = values.map((_, i) => (named ? data.splits[i] : `run ${i + 1}`));
   const setting = data.settings[cell.setting] || {};
+  const decimals = cell.decimals ?? column.decimals;
   return h("section", {}, h("h3", {}, plural(values.filter((v) => v !== null).length, "run")),
-    strip(values, names, column.decimals, cell, printed),
+    strip(values, names, decimals, cell, printed),
     named && h("p.note.above", {}, "By repeat (r) and fold (f) of the cross-validation:"),
-    named ? runGrid(values, setting.failed || {}, column.decimals)
-      : h("p.numbers", {}, values.map((v) => v.toFixed(column.decimals)).join("  ")));
+    named ? runGrid(values, setting.failed || {}, decimals)
+      : h("p.numbers", {}, values.map((v) => v.toFixed(decimals)).join("  ")));
 }
 
 function runGrid(values, failed, decimals) {

@@ -43,6 +43,7 @@ function cellsView(start) {
       { name: "verdict", label: "Verdict", of: (l) => l.word, order: wordOrder },
       { name: "method", label: "Method", of: (l) => l.label },
       { name: "edition", label: "Counts by", of: (l) => l.edition },
+      { name: "convergence", label: "Convergence", of: (l) => (l.flagged ? "failed" : "not flagged") },
     ], (l) => [l.label, l.method, l.dataset, l.metric, l.why, l.finding].join(" "), (lines) => cellList(lines, editions), start),
     h("details", {}, h("summary", {}, "What the verdicts mean"), data.legend.map((text) => h("p", {}, prose(text)))),
   ];
@@ -101,8 +102,7 @@ function figuresView() {
       h("figcaption", {}, caption(f))))),
     missing.length > 0 && [
       h("h2", {}, "Not drawn for want of records"),
-      h("ul", {}, missing.map((f) => h("li", {}, caption(f)))),
-      h("p.note", {}, "What a figure lacks is said by ", h("code", {}, `python -m benchmark figure ${missing[0].name}`), "."),
+      missing.map((f) => h("div.card", { id: f.name }, h("p", {}, caption(f)), f.gap.split("\n").map((line) => h("p.note", {}, prose(line))))),
     ],
   ];
 }

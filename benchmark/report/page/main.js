@@ -8,6 +8,8 @@ const VIEWS = [
   ["claims", "Claims", (_, query) => claimsView(query), data.claims.length > 0],
   ["audit", "Audit", (_, query) => auditView(query), data.findings.length > 0],
   ["deviations", "Deviations", () => deviationsView(), data.deviations.length > 0],
+  ["pairwise", "Pairs", (path, query) => pairwiseView(path[0], query), data.pairs.length > 0],
+  ["fidelity", "Fidelity", () => fidelityView(), data.fidelity.length > 0],
   ["environment", "Environment", () => environmentView(), true],
 ].filter((view) => view[3]);
 

@@ -14,7 +14,10 @@ function tablesView(name) {
     h("a", { href: `#tables/${t.name}`, "aria-current": t === table && "true" },
       /^table\d+$/.test(t.name) ? `Table ${t.name.slice(5)}` : t.name)));
   const place = h("div", {});
-  const draw = () => place.replaceChildren(...tableParts(table));
+  const draw = () => {
+    place.replaceChildren();
+    append(place, tableParts(table));
+  };
   const choice = h("fieldset.segments", {}, h("legend", {}, "Edition"), Object.keys(data.editions).map((e) =>
     h("label", {}, h("input", { type: "radio", name: "edition", value: e, checked: e === edition, onchange: () => {
       edition = e;
@@ -34,7 +37,8 @@ function tableParts(table) {
     counts.size > 0 && bar(counts),
     h("div.scroll", { tabindex: "0", role: "region", "aria-label": table.title }, tableElement(table)),
     h("div.counts", {}, [...words.values()].filter((w) => counts.get(w.word)).map((w) => h("span", {}, chip(w.word), ` ${counts.get(w.word)}`))),
-    h("p.note", {}, `Mean ± deviation over ${data.planned} runs unless a cell says otherwise. Click a cell, or press Enter on it, for its runs.`),
+    h("p.note", {}, table.about, " Click a cell, or press Enter on it, for its runs."),
+    table.cells.some((cell) => cell.unconverged) && h("p.note", {}, prose(data.flag.meaning)),
     table.ranking && h("p.note", {}, table.ranking),
   ];
 }
@@ -135,9 +139,9 @@ function cellButton(table, cell) {
   const star = cell.edition !== edition ? "*" : "";
   const button = h("button", {
     type: "button", class: kind(cell.word), tabindex: "-1", "data-tip": "", "data-cell": "",
-    "aria-label": `${nameOf(table, cell)}: ours ${plain(cell.value) || "nothing"}, ${cell.word}`,
+    "aria-label": `${nameOf(table, cell)}: ours ${plain(cell.value) || "nothing"}, ${cell.word}${cell.unconverged ? ", failed convergence" : ""}`,
     onclick: () => openCell(table, cell),
-  }, number(cell.value), " ", h("b", {}, symbol(cell.word) + star));
+  }, number(cell.value), cell.unconverged && h("b.flag", {}, data.flag.mark), " ", h("b", {}, symbol(cell.word) + star));
   button._tip = () => cellTip(table, cell);
   return button;
 }
@@ -157,6 +161,7 @@ function cellTip(table, cell) {
     cell.value && `ours ${plain(cell.value)}, ${n}`,
     cell.interval && `95 % interval of the mean ${cell.interval[0]} to ${cell.interval[1]}`,
     `${symbol(cell.word)} ${cell.word}: ${cell.why}`,
+    cell.unconverged && `${data.flag.mark} ${cell.unconverged}`,
     cell.note,
   ];
 }
