@@ -28,6 +28,7 @@ from benchmark.store import write_atomic
 from benchmark.summary import grid
 
 N_TEST = 10_000
+NOT_RUN, NO_RANGE = "not run", "no range"
 SEEDS = {"train": 42, "test": 43}
 """Different ones: the same would test on the training samples."""
 
@@ -184,7 +185,7 @@ def to_markdown(findings: Mapping[str, Finding | None]) -> str:
         others = ", ".join(f"{k} {v:g}" for k, v in measured.items() if k not in experiment.accept)
         seconds = f"{finding.seconds:.0f}" if finding else ""
         rows = [_judged(measured.get(k), k, *ends) for k, ends in experiment.accept.items()]
-        rows = rows or [["", "", "", "" if finding else "not run"]]
+        rows = rows or [["", "", "", NO_RANGE if finding else NOT_RUN]]
         lines += [
             [name, *rows[0], others, seconds, experiment.source],
             *(["", *row, "", "", ""] for row in rows[1:]),
@@ -199,15 +200,18 @@ def to_markdown(findings: Mapping[str, Finding | None]) -> str:
     return f"# Fidelity: the methods on their own papers' tasks\n\n{grid(lines)}\n\n{total}{tail}"
 
 
+def verdict(value: float | None, low: float, high: float) -> str:
+    """Where a value lies: a rate above its range is a miss of another kind than one below."""
+    if value is None:
+        return NOT_RUN
+    return "below" if value < low else "above" if value > high else "yes"
+
+
 def _judged(value: float | None, measure_name: str, low: float, high: float) -> list[str]:
     """A measure, its range, its value and whether that lies in the range."""
-    verdict = "yes"
-    if value is None:
-        verdict = "not run"
-    elif not low <= value <= high:
-        # Which side: a true positive rate above its range is a miss of another kind than one below.
-        verdict = "NO, below" if value < low else "NO, above"
-    return [measure_name, f"{low:g} to {high:g}", "" if value is None else f"{value:g}", verdict]
+    word = verdict(value, low, high)
+    word = f"NO, {word}" if word in ("below", "above") else word
+    return [measure_name, f"{low:g} to {high:g}", "" if value is None else f"{value:g}", word]
 
 
 def to_json(findings: Mapping[str, Finding | None]) -> str:

@@ -428,6 +428,7 @@ def few(tmp_path_factory):
     for name, measured in (
         ("invase-syn1", {"tpr": 99.0, "fdr": 1.0, "auc": 0.7}),
         ("invase-syn2", {"tpr": 99.0, "fdr": 40.0, "auc": 0.6}),
+        ("realx-syn1", {"tpr": 50.0, "fdr": 20.0, "auc": 0.5}),  # for which no range is known
     ):
         experiment = json.loads(json.dumps(asdict(fidelity.experiments()[name])))
         fidelity.write(results, fidelity.Finding(name, experiment, measured, 12.0, {}, {}))
@@ -458,14 +459,15 @@ def test_experiments_are_listed_with_what_is_accepted(visit, few):
     page = visit("#fidelity", of=few)
     experiments = fidelity.experiments()
     rows = page.locator("table.fidelity tbody tr")
-    assert rows.count() == sum(len(e.accept) for e in experiments.values())
-    assert "1 of 2 finished experiments lie within" in page.inner_text("#main")
-    assert f"{len(experiments) - 2} of {len(experiments)} have not been run" in page.inner_text(
-        "#main"
-    )
+    assert rows.count() == sum(max(len(e.accept), 1) for e in experiments.values())
+    text = page.inner_text("#main")
+    assert "1 of 2 finished experiments lie within" in text and "for 1 more no range" in text
+    assert f"{len(experiments) - 3} of {len(experiments)} have not been run" in text
     assert page.locator(".command code").inner_text() == "python -m benchmark fidelity"
     words = page.locator("table.fidelity .chip").all_inner_texts()
-    assert words.count("= yes") == 3 and words.count("≠ no") == 1
+    assert words.count("= yes") == 3 and words.count("≠ above") == 1
+    assert words.count("– no range") == 1
+    assert "tpr 50" in rows.filter(has_text="realx-syn1").first.inner_text()
     assert "auc 0.7" in rows.filter(has_text="invase-syn1").first.inner_text()
     page.locator("table.fidelity thead th", has_text="Measured").locator("button").click()
     assert numbers(page, "table.fidelity", 5)[:4] == [1.0, 40.0, 99.0, 99.0]

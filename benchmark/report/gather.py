@@ -174,11 +174,13 @@ def _experiment(name: str, found: fidelity.Finding | None) -> dict[str, Any]:
 
     experiment = fidelity.experiments()[name]
     measured = found.measured if found else {}
-    measures = []
+    measures: list[dict[str, Any]] = []
     for measure, (low, high) in experiment.accept.items():
         value = measured.get(measure)
-        word = "not run" if value is None else "yes" if low <= value <= high else "no"
-        measures.append({"name": measure, "low": low, "high": high, "value": value, "word": word})
+        word = fidelity.verdict(value, low, high)
+        measures.append({"name": measure, "range": [low, high], "value": value, "word": word})
+    if not measures:
+        measures = [{"name": "", "word": fidelity.NO_RANGE if found else fidelity.NOT_RUN}]
     others = {k: v for k, v in measured.items() if k not in experiment.accept}
     return filled(
         name=name,

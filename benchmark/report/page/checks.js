@@ -1,23 +1,26 @@
 // Beyond the paper's tables: the methods on their own papers' tasks, and against each other.
 
-const FIDELITY = { yes: ["=", "exact"], no: ["≠", "differs"], "not run": ["–", "not-run"] };
+const FIDELITY = {
+  yes: ["=", "exact"], below: ["≠", "differs"], above: ["≠", "differs"], "no range": ["–", "not-run"], "not run": ["–", "not-run"],
+};
 
 function fidelityView() {
   const all = data.fidelity, done = all.filter((e) => e.seconds !== undefined);
-  const good = done.filter((e) => e.measures.every((m) => m.word === "yes"));
+  const judged = done.filter((e) => e.measures.every((m) => m.word !== "no range"));
+  const good = judged.filter((e) => e.measures.every((m) => m.word === "yes"));
   const rows = all.flatMap((e) => e.measures.map((m) => {
     const [sign, look] = FIDELITY[m.word];
     const element = h("tr", {},
       h("th.name", { scope: "row" }, e.name), h("td", {}, e.label), h("td", {}, m.name.replaceAll("_", " ")),
-      h("td.right", {}, `${m.low} to ${m.high}`), h("td.right", {}, m.value ?? "–"),
+      h("td.right", {}, m.range ? m.range.join(" to ") : ""), h("td.right", {}, m.value ?? "–"),
       h("td", {}, h("span.chip.v-" + look, {}, h("b", { "aria-hidden": "true" }, sign), " ", m.word)),
       h("td.right", {}, e.seconds === undefined ? "" : duration(e.seconds)), h("td.why", {}, e.source, e.also && `. Also measured: ${e.also}`));
-    return { element, keys: [e.name, e.label, m.name, m.low, m.value ?? null, Object.keys(FIDELITY).indexOf(m.word), e.seconds ?? null, e.source] };
+    return { element, keys: [e.name, e.label, m.name, m.range?.[0] ?? null, m.value ?? null, Object.keys(FIDELITY).indexOf(m.word), e.seconds ?? null, e.source] };
   }));
   return [
     h("h1", {}, "Each method on its own paper’s tasks"),
     h("p.lead", {}, "There the relevant features are known, and so is what the original reached. ",
-      done.length ? `${good.length} of ${plural(done.length, "finished experiment")} lie within the range that is accepted; ${all.length - done.length} of ${all.length} have not been run.`
+      done.length ? `${good.length} of ${plural(judged.length, "finished experiment")} lie within the range that is accepted; for ${done.length - judged.length} more no range is known; ${all.length - done.length} of ${all.length} have not been run.`
         : `None of the ${all.length} experiments has been run yet.`),
     done.length < all.length && [h("p.note", {}, "What runs those that are missing:"), command("python -m benchmark fidelity")],
     listTable("fidelity", ["Experiment", "Method", "Measure", "Accepted", "Measured", "Within", "Time", "Source"], rows, "Fidelity"),
