@@ -63,7 +63,7 @@ def draw(results: Path) -> Figure:
         ("paper, 7 datasets", _panels(printed, paper.METHODS, paper.DATASETS), [{}, {}, {}])
     ]
     if have:
-        title = f"paper and ours, {len(datasets)} datasets"
+        title = f"paper and ours, {len(datasets)} dataset{'s' if len(datasets) > 1 else ''}"
         same = _panels(printed, paper.METHODS, datasets)
         rows.append((title, same, _panels(ours, have, datasets)))
 
