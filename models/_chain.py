@@ -174,55 +174,52 @@ class BatchNorm:
         return d
 
 
-class ReLU:
-    def __init__(self, layer):
-        pass
+class Activation:
+    """y = a(x), and a'(x) as it follows from y."""
+
+    def __init__(self, _layer):
+        self.y = None
 
     def forward(self, x, training):
-        y = np.maximum(x, 0)
+        y = self.value(x)
         if training:
             self.y = y
         return y
 
     def backward(self, d, inputs, weights):
-        d *= self.y > 0
+        d *= self.slope(self.y)
         return d
 
 
-class SELU:
+class ReLU(Activation):
+    def value(self, x):
+        return np.maximum(x, 0)
+
+    def slope(self, y):
+        return y > 0
+
+
+class SELU(Activation):
     SCALE, ALPHA = 1.0507009873554805, 1.6732632423543772
 
-    def __init__(self, layer):
-        pass
-
-    def forward(self, x, training):
+    def value(self, x):
         y = np.expm1(np.minimum(x, 0))
         y *= self.ALPHA
         y += np.maximum(x, 0)
         y *= self.SCALE
-        if training:
-            self.y = y
         return y
 
-    def backward(self, d, inputs, weights):
-        # Below zero the derivative is the value above its asymptote.
-        d *= np.where(self.y > 0, self.SCALE, self.y + self.y.dtype.type(self.SCALE * self.ALPHA))
-        return d
+    def slope(self, y):
+        # Below zero it is the value above its asymptote.
+        return np.where(y > 0, self.SCALE, y + y.dtype.type(self.SCALE * self.ALPHA))
 
 
-class Tanh:
-    def __init__(self, layer):
-        pass
+class Tanh(Activation):
+    def value(self, x):
+        return np.tanh(x)
 
-    def forward(self, x, training):
-        y = np.tanh(x)
-        if training:
-            self.y = y
-        return y
-
-    def backward(self, d, inputs, weights):
-        d *= 1 - self.y * self.y
-        return d
+    def slope(self, y):
+        return 1 - y * y
 
 
 LAYERS = {
