@@ -114,7 +114,7 @@ class Chain:
         return x
 
     def backward(self, d, *, inputs=True, weights=True):
-        """The gradient for the chain's input, unless it is not asked for; fills the parameters'.
+        """The gradient for the chain's input, of no use unless asked for; fills the parameters'.
 
         Changes d.
         """
@@ -151,7 +151,7 @@ class BatchNorm:
         self.mean, self.var = layer.running_mean.numpy(), layer.running_var.numpy()
         number = self.w.dtype.type
         self.eps, self.momentum = number(layer.eps), number(layer.momentum)
-        self.nowhere = np.empty((2, len(self.w)), self.w.dtype)
+        self.nowhere = np.zeros((2, len(self.w)), self.w.dtype)
 
     def forward(self, x, training):
         if not training:
