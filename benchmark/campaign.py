@@ -110,21 +110,21 @@ _told: set[str] = set()
 
 def _absent(wanted: Iterable[DataRef]) -> set[str]:
     """The datasets that cannot be had, each named once with the way to get it."""
-    names = sorted({data.name for data in wanted})
-    if not names:
+    by_label = {data.label: data for data in wanted}
+    if not by_label:
         return set()
     from benchmark.data import get, load
 
-    rows = get(names)
-    for row in rows:
-        if row.name in _told:
-            continue
-        _told.add(row.name)
-        if row.state != "ready":
-            say(f"{row.detail}\nIts missing runs are left out; everything else goes on.")
-        for note in load(DataRef(row.name)).notes if row.state == "ready" else ():
-            say(f"{row.name}: {note}.")
-    return {row.name for row in rows if row.state != "ready"}
+    rows = get(sorted({data.name for data in by_label.values()}))
+    absent = {row.name: row.detail for row in rows if row.state != "ready"}
+    for name in sorted(absent.keys() - _told):
+        say(f"{absent[name]}\nIts missing runs are left out; everything else goes on.")
+    for label, data in sorted(by_label.items()):
+        if label not in _told and data.name not in absent:
+            for note in load(data).notes:
+                say(f"{label}: {note}.")
+    _told.update(absent, by_label)
+    return set(absent)
 
 
 def _by_data(specs: Iterable[RunSpec]) -> list[RunSpec]:

@@ -105,6 +105,13 @@ def test_data_that_is_nowhere_is_named_once_and_the_rest_goes_on(cli, tmp_path):
     assert "syn1" in done.stdout and len(list(tmp_path.rglob("r*f*.json"))) == 5
 
 
+def test_remarks_are_on_the_data_that_were_asked_for(cli, tmp_path):
+    done = cli("run", "--models", "knn", "--datasets", "syn1,syn1:generator=fixed",
+               "--repeats", "1", "--results", tmp_path, check=0)  # fmt: skip
+    assert done.stderr.count("syn1: generator 'released'") == 1
+    assert done.stderr.count("syn1:generator=fixed: generator 'fixed'") == 1
+
+
 def test_status_counts_and_names_what_is_not_a_record(cli, tmp_path):
     assert "No records yet" in cli("status", "--results", tmp_path, check=0).stdout
     cli(*RUN, "--results", tmp_path, check=0)

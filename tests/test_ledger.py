@@ -394,7 +394,7 @@ def lines(results):
 def test_markdown_is_totals_then_what_was_compared(lines):
     text = ledger_render.render(lines, "md")
     assert "648 cells: 2 exact, 1 differs, 20 paper inconsistent" in text
-    assert text.index("| all ") < text.index("Welch's t-test") < text.index("## Table 2")
+    assert text.index("| all ") < text.index("test of equivalence") < text.index("## Table 2")
     table2 = text.split("## Table 2\n")[1].split("## Table 3")[0]
     assert "| Ridge " in table2 and "| KNN " in table2
     assert "| CatBoost " not in table2

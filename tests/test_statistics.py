@@ -205,12 +205,41 @@ def test_half_way_in_binary_is_half_way():
     assert not statistics.equal_as_printed(0.2851, 0.28, 2)
 
 
-def test_verdicts_use_welchs_test():
-    verdict = statistics.compare(Sample(75.0, 9.0), Sample(71.65, 12.03), 2)
-    expected = scipy.stats.ttest_ind_from_stats(75, 9, 25, 71.65, 12.03, 25, equal_var=False)
-    assert verdict.p == pytest.approx(expected.pvalue)
-    assert verdict.p < verdict.p_corrected < 1
-    assert verdict.why == f"difference +3.35, Welch p = {expected.pvalue:.2g}"
+def welch(gap, alternative="two-sided"):
+    args = (gap, 9.0, 25, 0.0, 12.03, 25)
+    return scipy.stats.ttest_ind_from_stats(*args, equal_var=False, alternative=alternative).pvalue
+
+
+@pytest.mark.parametrize(("gap", "word"), [(3.35, "within noise"), (-9.0, "differs")])
+def test_verdicts_rest_on_two_one_sided_tests(gap, word):
+    verdict = statistics.compare(Sample(71.65 + gap, 9.0), Sample(71.65, 12.03), 2)
+    expected = max(welch(gap - 12.03, "less"), welch(gap + 12.03, "greater"))
+    assert verdict.p == pytest.approx(expected)
+    assert verdict.p_welch == pytest.approx(welch(gap))
+    assert verdict.word == word
+    shown = "shown" if word == "within noise" else "not shown"
+    assert verdict.why == f"difference {gap:+.2f}, {shown} to be within ±12.03 (p = {expected:.2g})"
+
+
+def test_erratic_runs_do_not_buy_agreement():
+    printed = Sample(71.65, 12.03)
+    assert statistics.compare(Sample(76.0, 12.03), printed, 2).word == "within noise"
+    erratic = statistics.compare(Sample(76.0, 30.0), printed, 2)
+    assert erratic.p_welch > 0.05
+    assert erratic.word == "differs"
+    few = statistics.compare(Sample(76.0, 12.03, 4), printed, 2)
+    assert few.p_welch > 0.05
+    assert few.word == "differs"
+
+
+@pytest.mark.parametrize(("shift", "low", "high"), [(1.0, 0.04, 0.08), (0.0, 0.88, 1.0)])
+def test_how_often_agreement_is_shown(shift, low, high):
+    # A whole deviation apart is the edge of what may be called near; equal means should pass.
+    rng = np.random.default_rng(0)
+    ours, theirs = rng.normal(shift, 1, (4000, 25)), rng.normal(0, 1, (4000, 25))
+    samples = [[Sample(x.mean(), x.std(ddof=1)) for x in side] for side in (ours, theirs)]
+    words = [statistics.compare(a, b, 9).word for a, b in zip(*samples, strict=True)]
+    assert low < words.count("within noise") / len(words) < high
 
 
 def test_a_mean_that_equals_and_a_deviation_that_does_not_is_said():
@@ -228,7 +257,7 @@ def test_without_a_printed_deviation_the_mean_decides():
 def test_values_that_never_vary():
     assert statistics.compare(Sample(50.0, 0.0), Sample(50.0, 0.0), 2).word == "exact"
     verdict = statistics.compare(Sample(50.0, 0.0), Sample(51.0, 0.0), 2)
-    assert (verdict.word, verdict.p, verdict.p_corrected) == ("differs", 0.0, 0.0)
+    assert (verdict.word, verdict.p, verdict.p_welch) == ("differs", 1.0, 0.0)
 
 
 def test_verdict_over_datasets():

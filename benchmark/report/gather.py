@@ -30,8 +30,8 @@ if TYPE_CHECKING:
 
 MEANINGS = {
     "exact": "mean and deviation equal in every printed digit",
-    "within noise": "not equal, but Welch's test does not tell the two means apart (p ≥ 0.05)",
-    "differs": "Welch's test tells the two means apart (p < 0.05)",
+    "within noise": "not equal, but the two means are shown to be closer than one printed deviation",
+    "differs": "the two means are not shown to be closer than one printed deviation",
     INCONSISTENT: "the printed number contradicts itself, another number or the text",
     "incomplete": "some of the planned runs are there",
     "failed": "all runs failed",

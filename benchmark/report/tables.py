@@ -94,7 +94,7 @@ class Gathered:
             word=verdict.word,
             why=verdict.why,
             p=_p(verdict.p),
-            p_corrected=_p(verdict.p_corrected),
+            p_welch=_p(verdict.p_welch),
             runs=self._runs(table, result, metric, key),
             setting=self._setting(key, result),
             choice=self._choice(result),

@@ -13,7 +13,7 @@ function openCell(table, cell) {
     switcher,
     sides(printed && printed.value, cell),
     h("p", {}, chip(cell.word), " ", cell.why, cell.why && !/[.!]$/.test(cell.why) && "."),
-    cell.p_corrected && cell.word !== "exact" && h("p.note", {}, `Welch p = ${cell.p}; for readers who ask about new data of the same kind, the corrected p is ${cell.p_corrected}.`),
+    cell.p_welch && cell.word !== "exact" && h("p.note", {}, `Equivalence p = ${cell.p}; for readers who ask whether the two differ, Welch p = ${cell.p_welch}.`),
     cell.unconverged && h("p.aside", {}, h("b", {}, data.flag.mark), ` ${upper(cell.unconverged)}. The scores are kept.`),
     cell.note && h("p.note", {}, cell.note, "."),
     printed && printed.doubt && doubt(printed.doubt),
