@@ -690,12 +690,14 @@ def speed(arguments: argparse.Namespace) -> int:
     """Time the training steps of networks with one thread, and the bare matrix products of the
     same shapes in the same process: their ratio tells how much is spent on anything else."""
     from benchmark import speed as stopwatch
+    from benchmark.progress import Progress
 
+    pairs = [(model, dataset) for dataset in arguments.datasets for model in arguments.models]
     rows = []
-    for dataset in arguments.datasets:
-        for model in arguments.models:
-            say(f"timing {model} on {dataset}")
+    with Progress(len(pairs), "timing") as progress:
+        for model, dataset in pairs:
             rows.append(stopwatch.measure(model, dataset))
+            progress.step(f"{model} on {dataset}")
     print(stopwatch.FORMATS[arguments.format](rows))
     return OK
 

@@ -253,7 +253,14 @@ def test_hovering_tells_number_interval_and_verdict(visit):
     page = visit("#tables/table2")
     cell(page, "SVM").hover()
     tip = page.locator("#tip").inner_text()
-    for part in ("SVM on colon", "81.40 ± 10.81", "n = 25", "95 % interval", "differs", "not shown to be within"):
+    for part in (
+        "SVM on colon",
+        "81.40 ± 10.81",
+        "n = 25",
+        "95 % interval",
+        "differs",
+        "not shown to be within",
+    ):
         assert part in tip
 
 
