@@ -246,6 +246,8 @@ def _somewhere(name: str, each: Sequence[Comparison | None]) -> Comparison | Non
         return Comparison(name, lacking=lacking) if present else None
     best = max(known, key=lambda c: c.slack)
     true = np.any(truths, axis=0)
+    if not true[0] and len(known) == 1 < len(present):  # one dataset does not stand for all
+        return Comparison(name, lacking=lacking)
     found = any(c.sure and c.true is not None and c.true[0] for c in known)
     return Comparison(
         f"{name}: {best.text if true[0] else 'nowhere'}",
@@ -308,7 +310,8 @@ class _Check:
         cells = {(self.who, dataset): mine} | {(m, dataset): value for m, value in others.items()}
         lacking = tuple(p for p, value in cells.items() if value.numbers is None or value.partial)
         known = {m: value.numbers for m, value in others.items() if value.numbers is not None}
-        if mine.numbers is None or (rivals and not known):
+        # The best of several, itself among them, is no rival as long as no other is known.
+        if mine.numbers is None or (rivals and not known.keys() - {self.who}):
             return Comparison(name, lacking=lacking)
         rival = self._best(known) if known else None
         true, slack = self._related(mine.numbers, rival)

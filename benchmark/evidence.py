@@ -37,7 +37,7 @@ class Value:
     failed: bool = False
     """No value, and none to come: the method does not converge there."""
     drawn: bool = False
-    """Whether it has runs to draw from; times and what is computed from all datasets have none."""
+    """Whether it has runs to draw from; what is computed from all datasets has none."""
     partial: bool = False
     """Over some of the datasets only, where it should be over all."""
     edition: str = ""
@@ -93,11 +93,14 @@ class InRuns:
             return Value(failed=bool(gap and gap.word == "failed"), why=gap.reason if gap else "")
         if metric == "rank_difference":
             return self._rank_difference(table, method, dataset)
-        if not dataset or len(result.values) != RUNS:
+        if not dataset or len(result.values) == 1:
             mean = np.full(self.size, np.mean(result.values)).round(DIGITS)
             why = gap.reason if gap else ""
             return Value(mean, partial=partial, edition=result.edition, why=why)
-        means = np.array(result.values)[redraws(dataset)].mean(axis=1)
+        # Times have repeats and not splits, which nothing pairs between methods.
+        paired = len(result.values) == RUNS
+        drawn = redraws(dataset if paired else f"{method} on {dataset}", len(result.values))
+        means = np.array(result.values)[drawn].mean(axis=1)
         return Value(means.round(DIGITS), drawn=True, edition=result.edition)
 
     def _rank_difference(self, table: int, method: str, dataset: str) -> Value:
@@ -116,10 +119,10 @@ class InRuns:
 
 
 @cache
-def redraws(dataset: str) -> NDArray[np.int64]:
-    """Which runs are averaged: all of them, then so many drawn with replacement, per redraw."""
-    drawn = random.Random(dataset).choices(range(RUNS), k=DRAWS * RUNS)
-    return np.array([*range(RUNS), *drawn]).reshape(1 + DRAWS, RUNS)
+def redraws(seed: str, runs: int = RUNS) -> NDArray[np.int64]:
+    """Which runs are averaged: all of them, then as many drawn with replacement, per redraw."""
+    drawn = random.Random(seed).choices(range(runs), k=DRAWS * runs)
+    return np.array([*range(runs), *drawn]).reshape(1 + DRAWS, runs)
 
 
 def ranks(values: list[Vector | None]) -> list[Vector]:

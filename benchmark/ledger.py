@@ -41,6 +41,8 @@ class Ours:
     """Runs, or datasets for a mean over datasets."""
     decimals: int = 2
     """How many of them tell the value: the paper's, or more where those would hide it."""
+    partial: bool = False
+    """Whether it stands on fewer runs or datasets than planned."""
     unconverged: Failure | None = None
     """Set where most runs learned nothing."""
 
@@ -105,7 +107,8 @@ def totals(lines: Sequence[Line], edition: str | None = None) -> dict[int, Count
 def regressions(lines: Sequence[Line]) -> list[Line]:
     """Cells whose known settings should give the printed number, and do not."""
     published = [line for line in lines if "published" in line.ours]
-    return [line for line in published if line.ours["published"].verdict.word == "differs"]
+    wrong = ("within noise", "differs")
+    return [line for line in published if line.ours["published"].verdict.word in wrong]
 
 
 # Our side ----------------------------------------------------------------------------------------
@@ -131,6 +134,7 @@ def _ours(cell: Printed, table: Table) -> dict[str, Ours]:
             std=result.shown_std,
             n=result.n,
             decimals=metric.our_decimals(result.mean),
+            partial=result.gap is not None,
             unconverged=result.unconverged,
         )
         for edition, result in found.items()
@@ -166,13 +170,14 @@ def _rank(cell: Printed, table: Table) -> dict[str, Ours]:
         if summary is None:
             continue
         verdict = summary.verdict
-        if verdict.word not in WORDS:
+        partial = verdict.word not in WORDS
+        if partial:
             why = verdict.why
             if summary.ours and summary.same_cells:
                 why += f"; there {shown(*summary.ours)}, the paper's {shown(*summary.same_cells)}"
             verdict = Verdict("not run", why)
         mean, std = summary.ours or (None, None)
-        found[edition] = Ours(verdict, mean, std, summary.n)
+        found[edition] = Ours(verdict, mean, std, summary.n, partial=partial)
     return found or {"prescribed": Ours(Verdict("not run", "not implemented yet"))}
 
 

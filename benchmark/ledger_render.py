@@ -15,7 +15,7 @@ from benchmark.computed import DRAWS
 from benchmark.convergence import MARK
 from benchmark.ledger import WORDS, Line, Ours, totals
 from benchmark.settings import EDITIONS
-from benchmark.statistics import ALPHA, RUNS
+from benchmark.statistics import ALPHA, RUNS, SHARE
 from benchmark.summary import grid
 
 LEGEND = (
@@ -32,10 +32,11 @@ LEGEND = (
         "they share their splits, so it errs towards `differs`; `p_welch` is of a test of difference."
     ),
     (
-        "Numbers of features: the printed ± is between samples, so the test uses our deviation "
-        "between runs for both sides and as the margin. Mean ranks: a sign-flip test over datasets, "
-        "where `differs` is what is shown. Rank "
-        f"differences: the range of 95 % of {DRAWS} redraws of our runs."
+        "Where no deviation between runs is printed (the ± of numbers of features is between "
+        f"samples), the margin is {SHARE:.0%} of the printed number, and ours stands in the test for "
+        "both sides. Three kinds of cells count as `within noise` unless shown to differ: mean "
+        "ranks, by a sign-flip test over datasets; rank differences, by the range of 95 % of "
+        f"{DRAWS} redraws of our runs; p-values, by the side of {ALPHA} that they are on."
     ),
     (
         "`paper inconsistent`: the printed cell contradicts itself, another cell or the text; the "
@@ -131,7 +132,7 @@ def shown_value(ours: Ours | None) -> str:
     if ours is None or ours.mean is None:
         return ""
     flag = f" {MARK}" if ours.unconverged else ""
-    runs = f" (n = {ours.n})" if ours.verdict.word == "not run" else ""
+    runs = f" (n = {ours.n})" if ours.partial else ""
     return shown(ours.mean, ours.std, ours.decimals) + flag + runs
 
 

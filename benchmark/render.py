@@ -18,7 +18,7 @@ from benchmark import statistics as stats
 from benchmark.cells import Gap, Pair, Result, Row, Summary, Table
 from benchmark.convergence import MARK
 from benchmark.recipes import DIGITS, Metric
-from benchmark.statistics import RUNS, WORDS, ranks
+from benchmark.statistics import RUNS, SHARE, WORDS, ranks
 from benchmark.summary import grid
 from benchmark.timing import REPEATS
 
@@ -183,7 +183,8 @@ def _legend(table: Table) -> str:
         near = (
             "on the same side of 0.05"
             if p_values
-            else "within noise (shown to be closer than the printed deviation)"
+            else "within noise (shown to be closer than the printed deviation between runs; where "
+            f"none is printed, {SHARE:.0%} of the number)"
         )
         lines[0] += f" Against the paper: `=` equal as printed, `≈` {near}, `≠` differs."
     for edition in table.editions:

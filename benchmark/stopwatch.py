@@ -19,7 +19,7 @@ from benchmark.splits import make_split, scaled
 from benchmark.timing import REPEATS, Timing
 
 EPOCHS = 30
-PREDICTIONS = 10
+PREDICTIONS = 100
 LENGTHS = ("steps", "epochs")
 """Names of the setting that tells how long a network trains."""
 
@@ -49,9 +49,11 @@ def measure(cell: Cell, results: Path) -> Timing:
 
     with runtime.isolated(42):
         model = fit()  # also compiles what is compiled
-        per_epoch = [float(fit().seconds_per_epoch_) for _ in range(REPEATS)]
         model.predict(test.X)
-        inference = [_predicting(lambda: model.predict(test.X)) for _ in range(REPEATS)]
+        per_epoch, inference = [], []
+        for _ in range(REPEATS):  # in turn, so that a slow moment of the machine spoils one of each
+            per_epoch.append(float(fit().seconds_per_epoch_))
+            inference.append(_predicting(lambda: model.predict(test.X)))
     return Timing(
         model=cell.model,
         dataset=cell.data.label,

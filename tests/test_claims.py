@@ -351,6 +351,13 @@ def test_a_worse_mean_rank_is_final_once_all_cells_exist():
     assert judged("best-rank", accuracies(order, SETS)).word == FAILS
 
 
+def test_the_best_of_several_is_no_rival_of_itself():
+    one = {(19, "protogate:k=3", "colon", BA): [78.0] * 25}
+    assert judged("stable-k", one).word == TOO_FEW
+    two = one | {(19, "protogate:k=4", "colon", BA): [70.0] * 25}
+    assert judged("stable-k", two).word == NOT_SO_FAR
+
+
 def test_somewhere_needs_one_dataset():
     def word(cells):
         return judged("no-dominance", cells)
@@ -358,6 +365,8 @@ def test_somewhere_needs_one_dataset():
     assert word(accuracies(FIRST, SETS)).word == FAILS
     assert word(accuracies(FIRST, AT_HAND)).word == NOT_SO_FAR
     assert "not: ProtoGate: nowhere" in word(accuracies(FIRST, AT_HAND)).evidence
+    one = word(accuracies(FIRST, ["colon"]))
+    assert (one.word, one.known) == (SO_FAR, len(FIRST) - 1)  # the first on colon may not stay it
     two = accuracies(FIRST, AT_HAND) | accuracies(FIRST[::-1], ["lung"])
     assert word(two).word == HOLDS  # nobody is first on both, whatever the others give
 
@@ -396,12 +405,18 @@ def test_the_published_edition_is_shown_where_it_has_cells_of_its_own():
     assert (both.ours["published"].word, both.ours["published"].evidence) == (FAILS, "colon 4")
 
 
-def test_times_have_no_runs_to_draw_from():
+def test_times_are_drawn_from_their_repeats():
     metric = "inference_ms_per_sample"
     cells = {(13, "protogate", d, metric): [0.2, 0.3] for d in SETS}
     found = judged("inference-1ms", cells)
-    assert (found.word, found.support) == (HOLDS, None)
+    assert (found.word, found.support) == (HOLDS, 1.0)
     assert found.evidence.startswith("colon 0.25")
+    near = {
+        (20, f"protogate:sort={sort}", d, metric): [0.2, 0.3, 0.4]
+        for d in SETS
+        for sort in ("hybrid", "neural")
+    }
+    assert 0 < judged("hybrid-faster", near).support < 0.1  # no repeat pairs with another
     cells[13, "lspin", "colon", metric] = [0.1, 0.1]
     gap = judged("inference-gap", cells)
     assert (gap.word, gap.known) == (SO_FAR, 1)

@@ -252,6 +252,8 @@ def test_without_a_printed_deviation_the_mean_decides():
     assert statistics.compare(Sample(70.10, 5.0), Sample(70.1, None), 2).word == "exact"
     assert statistics.compare(Sample(72.00, 5.0), Sample(70.1, None), 2).word == "within noise"
     assert statistics.compare(Sample(80.00, 5.0), Sample(70.1, None), 2).word == "differs"
+    # The margin is a share of the printed mean: our own spread does not widen it.
+    assert statistics.compare(Sample(72.00, 40.0), Sample(70.1, None), 2).word == "differs"
 
 
 def test_values_that_never_vary():

@@ -134,7 +134,7 @@ MARKDOWN = """\
 | *Own*      |            |                 |                  |      |       |
 | nosuch     | prescribed | – [3]           | – [3]            |      |       |
 
-Mean ± sample deviation over 25 runs. Against the paper: `=` equal as printed, `≈` within noise (shown to be closer than the printed deviation), `≠` differs.  
+Mean ± sample deviation over 25 runs. Against the paper: `=` equal as printed, `≈` within noise (shown to be closer than the printed deviation between runs; where none is printed, 10% of the number), `≠` differs.  
 prescribed = settings chosen by the paper's rule on its grid: 1 exact, 2 within noise, 1 differs, 1 incomplete, 3 not run.  
 published = settings that reproduce the printed cell, where they are known (rank and ADTM use the prescribed cell elsewhere): 3 exact.  
 Rank: mean ± deviation over datasets (colon) among 3 methods, 1 = best; ties share the best rank, missing cells count as the mean of the others. ADTM: 0 = the worst of these methods on every dataset, 100 = the best on every dataset.  

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 FIGURES = {
-    "figure3": "accuracy against sparsity, training time and size of the model",
+    "figure3": "accuracy against sparsity, inference time and size of the model",
     "figure4": "synthetic data: right features against right predictions, and rank differences",
     "figure5": "accuracy of KNN and SVM on features selected by ProtoGate and its two halves",
     "figure6": "the prototypes of a ProtoGate on colon and a new patient among them",

@@ -88,10 +88,12 @@ def place(
         centre = _on_page(axes, (name.x, name.y))
         offset, box, distance = min(
             _places(centre, (extent.width, extent.height), name.size / 2 * scale, scale),
-            key=lambda place: _cost(place[1], place[2], taken, inside),
+            key=lambda place: _cost(
+                place[1], _leader(centre, place[1], place[2], scale), place[2], taken, inside
+            ),
         )
         text.set_position((offset[0] / scale, offset[1] / scale))
-        taken.append(box)
+        taken += [box, *_leader(centre, box, distance, scale)]
         made.append(text)
         if distance in FAR:
             _line(axes, name, centre, box)
@@ -111,9 +113,11 @@ def _places(
         yield (left, low), Box(x, y, x + width, y + height), distance
 
 
-def _cost(box: Box, distance: float, taken: Sequence[Box], inside: Box) -> float:
-    """Covered area, mostly; among places that cover nothing the nearest."""
-    covered = sum(_overlap(box, other) for other in taken)
+def _cost(
+    box: Box, leader: Sequence[Box], distance: float, taken: Sequence[Box], inside: Box
+) -> float:
+    """Area covered by the name and its line, mostly; where nothing is covered the nearest."""
+    covered = sum(_overlap(part, other) for part in (box, *leader) for other in taken)
     outside = _overlap(box, box) - _overlap(box, inside)
     return 100 * round(covered + 3 * outside) + distance
 
@@ -143,10 +147,22 @@ def _along(start: Point, end: Point, scale: float) -> list[Box]:
     return [_square(place, 0.8 * scale) for place in places]
 
 
+def _leader(centre: Point, box: Box, distance: float, scale: float) -> list[Box]:
+    """The line from a far name to its point, as far as it is outside of the marker."""
+    if distance not in FAR:
+        return []
+    marker = _square(centre, 4.5 * scale)
+    return [b for b in _along(centre, _nearest(centre, box), scale) if not _overlap(b, marker)]
+
+
+def _nearest(point: Point, box: Box) -> Point:
+    """The place of a box that is nearest to a point."""
+    return min(max(point[0], box.x0), box.x1), min(max(point[1], box.y0), box.y1)
+
+
 def _line(axes: Axes, name: Name, centre: Point, box: Box) -> None:
     """From a far name to its point."""
-    x = min(max(centre[0], box.x0), box.x1)
-    y = min(max(centre[1], box.y0), box.y1)
+    x, y = _nearest(centre, box)
     if math.hypot(x - centre[0], y - centre[1]) < 1:
         return
     near = axes.transData.inverted().transform((x, y))

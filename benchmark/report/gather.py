@@ -30,8 +30,8 @@ if TYPE_CHECKING:
 
 MEANINGS = {
     "exact": "mean and deviation equal in every printed digit",
-    "within noise": "not equal, but the two means are shown to be closer than one printed deviation",
-    "differs": "the two means are not shown to be closer than one printed deviation",
+    "within noise": "not equal, but shown to be closer than the printed deviation between runs; where none is printed, than a tenth of the number",
+    "differs": "not shown to be that close",
     INCONSISTENT: "the printed number contradicts itself, another number or the text",
     "incomplete": "some of the planned runs are there",
     "failed": "all runs failed",
