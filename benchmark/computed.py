@@ -320,7 +320,7 @@ def _stability(table: Table, metric: Metric, store: Store) -> dict[Place, Result
         name = plan.cell.model if plan.cell else plan.method
         if len(cores) < stats.RUNS:
             told = f"{len(cores)} of {stats.RUNS} runs tell their features"
-            gap = plan.gap or Gap("not run", told)
+            gap = plan.gap or Gap("not run", told, "run --force")
             found |= _made(table, *place, metric, gap=gap, model=name)
             continue
         value = stats.stability([unpacked(core, n) for core, n in cores], cores[0][1])

@@ -6,6 +6,7 @@ every gap has a reason and every number can be traced to its records. Nothing is
 
 from __future__ import annotations
 
+import re
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -67,7 +68,7 @@ def measure(recipe: Recipe, store: Store, editions: Sequence[str] = EDITIONS) ->
 
 def _row(recipe: Recipe, method: str) -> Row:
     source = recipe.source(method)
-    name = source.model.partition(":")[0]
+    name = re.split("[:|]", source.model)[0]
     entry = registry.models().get(name)
     label = source.label or paper.LABELS.get(method)
     label = label or (entry.label if entry and ":" not in method else method)

@@ -327,6 +327,9 @@ def _latex(table: Table, edition: str) -> str:
     star = "; $^{*}$ prescribed settings" if edition == "published" else ""
     if any(result.unconverged for result in table.shown):
         star += "; $^{\\dagger}$ failed convergence"
+    if ranked and not table.fully_ranked:
+        methods, datasets = table.ranked
+        star += f"; ranks among {len(methods)} methods on {_tex(', '.join(datasets))}"
     return "\n".join(
         [
             "\\begin{table*}[t]",

@@ -75,8 +75,8 @@ def selected(features, spread=0.0, **more):
     return {"mean": features, "std": spread, "f1": None, "local_sparsity": 0.0, **more}
 
 
-def add_time(results, method, dataset, seconds, parameters):
-    taken = Timing(method, dataset, {}, [seconds] * 5, [1.0] * 5, parameters, 0.0, {}, {})
+def add_time(results, method, dataset, ms, parameters):
+    taken = Timing(method, dataset, {}, [1.0] * 5, [ms] * 5, parameters, 0.0, {}, {})
     write_timing(results, cell_of(method, dataset), taken)
 
 
@@ -360,7 +360,7 @@ def training(last, *, name="valid_balanced_accuracy", value=0.8, best=50):
     return {"best_step": best, "curves": {"step": steps, name: [value] * len(steps)}}
 
 
-def test_curves_are_medians_over_the_runs(results):
+def test_curves_are_means_over_the_runs(results):
     add(results, "mlp", "colon", 80.0, model=lambda i: training(100, value=i / RUNS))
     add(
         results,
@@ -373,10 +373,10 @@ def test_curves_are_medians_over_the_runs(results):
     figure = figures.draw("curves", results)
     _, accuracy, features = figure.axes
     (line,) = [line for line in accuracy.lines if len(line.get_xdata()) == curves.GRID]
-    assert set(line.get_ydata()) == {48.0}  # of 0, 4, ..., 96 %
+    assert line.get_ydata() == pytest.approx(np.full(curves.GRID, 48.0))  # of 0, 4, ..., 96 %
     assert line.get_xdata()[-1] == 0.1
-    assert points(accuracy, filled=True) == [(0.05, 48.0)]
-    assert points(features, filled=True) == [(0.05, 2.0)]  # 40 of 2,000
+    assert points(accuracy, filled=True) == [(0.05, pytest.approx(48.0))]
+    assert points(features, filled=True) == [(0.05, pytest.approx(2.0))]  # 40 of 2,000
     (legend,) = figure.legends
     assert [text.get_text() for text in legend.get_texts()] == ["MLP", "ProtoGate"]
 
@@ -407,16 +407,25 @@ def test_curves_say_which_networks_and_datasets_they_lack(results):
 
 def test_a_curve_ends_where_more_than_half_of_the_runs_had_stopped():
     runs = [training(last) for last in (100, 200, 300, 400, 500)]
-    steps, quartiles = curves.summary(runs, ["valid_balanced_accuracy"])
+    steps, band = curves.summary(runs, ["valid_balanced_accuracy"])
     assert steps[-1] == 300
-    assert np.isfinite(quartiles).all()
+    assert np.isfinite(band).all()
     assert curves.summary(runs, ["selected"]) is None
 
 
 def test_numbers_that_were_not_finite_leave_no_gap():
     run = {"best_step": 0, "curves": {"step": [0, 50, 100], "total": [1.0, None, 3.0]}}
-    steps, quartiles = curves.summary([run], ["valid_loss", "total"])
-    assert np.interp(50, steps, quartiles[1]) == pytest.approx(2.0)
+    steps, band = curves.summary([run], ["valid_loss", "total"])
+    assert np.interp(50, steps, band[1]) == pytest.approx(2.0)
+
+
+def test_the_band_is_the_standard_error():
+    runs = [training(100, value=value) for value in (0.4, 0.6, 0.8, 0.8)]
+    _, (low, mean, high) = curves.summary(runs, ["valid_balanced_accuracy"])
+    error = np.std([0.4, 0.6, 0.8, 0.8], ddof=1) / 2
+    assert mean == pytest.approx(np.full(curves.GRID, 0.65))
+    assert high - mean == pytest.approx(np.full(curves.GRID, error))
+    assert mean - low == pytest.approx(np.full(curves.GRID, error))
 
 
 # Critical difference -----------------------------------------------------------------------------

@@ -199,7 +199,7 @@ LATEX = r"""
 
 \begin{table*}[t]
 \centering
-\caption{A small table (\%) (prescribed settings).}
+\caption{A small table (\%) (prescribed settings; ranks among 3 methods on colon).}
 \label{tab:small-prescribed}
 \resizebox{\textwidth}{!}{
 \begin{tabular}{llrr|r}
@@ -222,7 +222,7 @@ LATEX = r"""
 
 \begin{table*}[t]
 \centering
-\caption{A small table (\%) (published settings; $^{*}$ prescribed settings).}
+\caption{A small table (\%) (published settings; $^{*}$ prescribed settings; ranks among 3 methods on colon).}
 \label{tab:small-published}
 \resizebox{\textwidth}{!}{
 \begin{tabular}{llrr|r}

@@ -1,8 +1,9 @@
 """Learning curves of the networks: loss, accuracy and selected features on the validation part.
 
-A line is the median over a network's runs with the settings that were chosen for it, its band holds
-half of the runs. The marker is at the step whose weights were kept, again in the median. A line
-ends where more than half of the runs had stopped.
+A line is the mean over a network's runs with the settings that were chosen for it, its band one
+standard error to both sides: with a handful of validation samples, single runs jump by a fifth. The
+marker is at the step whose weights were kept, in the median. A line ends where more than half of
+the runs had stopped.
 """
 
 from __future__ import annotations
@@ -84,8 +85,8 @@ def draw(results: Path) -> Figure:
                 style.log_ticks(axes.yaxis, *axes.get_ylim())
         grid[row][0].set_ylabel(f"{dataset}\n{QUANTITIES[0].axis}")
     handles = [
-        Line2D([], [], color=look.colour, marker=look.marker, ms=look.size, lw=1)
-        for look in map(style.look, methods)
+        Line2D([], [], color=look.colour, marker=look.marker, ms=look.size, lw=1, ls=_line(method))
+        for method, look in zip(methods, map(style.look, methods), strict=True)
     ]
     words = [style.label(method) for method in methods]
     figure.legend(handles, words, loc="outside upper center", ncols=min(len(words), 7))
@@ -127,7 +128,7 @@ def training(model: Mapping[str, Any]) -> dict[str, Any] | None:
 
 
 def summary(runs: Runs, names: Sequence[str]) -> tuple[Any, Any] | None:
-    """Common steps, and quartiles over the runs that reach them; None if no run has the curve."""
+    """Common steps, and the mean there less, without and plus its error; None without curves."""
     curves = [c for run in runs if (c := _named(run["curves"], names)) is not None]
     if not curves:
         return None
@@ -137,7 +138,11 @@ def summary(runs: Runs, names: Sequence[str]) -> tuple[Any, Any] | None:
     for row, (own, numbers_) in enumerate(curves):
         reached = steps <= own[-1]
         values[row, reached] = np.interp(steps[reached], own, numbers_)
-    return steps, np.nanquantile(values, [0.25, 0.5, 0.75], axis=0)
+    count = np.isfinite(values).sum(axis=0)
+    mean = np.nanmean(values, axis=0)
+    squares = np.nansum((values - mean) ** 2, axis=0)
+    error = np.sqrt(squares / np.maximum(count - 1, 1) / count)
+    return steps, np.stack([mean - error, mean, mean + error])
 
 
 def _named(curves: Curve, names: Sequence[str]) -> tuple[list[float], list[float]] | None:
@@ -163,6 +168,11 @@ def _frame(axes: Axes, quantity: Quantity, first: bool, last: bool) -> None:
         axes.set_xlabel("training step (thousands)")
 
 
+def _line(method: str) -> str:
+    """Solid for local methods; others may share a colour with one of them."""
+    return "-" if method in paper.FAMILIES["local"] else "--"
+
+
 def _curve(axes: Axes, method: str, quantity: Quantity, runs: Runs, dimension: int) -> None:
     made = summary(runs, quantity.names)
     if made is None:
@@ -171,7 +181,7 @@ def _curve(axes: Axes, method: str, quantity: Quantity, runs: Runs, dimension: i
     look, scale = style.look(method), quantity.scale / (dimension if counted else 1)
     steps, (low, middle, high) = made[0] / 1000, scale * made[1]
     axes.fill_between(steps, low, high, color=look.colour, alpha=0.15, linewidth=0)
-    axes.plot(steps, middle, color=look.colour, linewidth=1)
+    axes.plot(steps, middle, _line(method), color=look.colour, linewidth=1)
     kept = float(np.median([run["best_step"] for run in runs])) / 1000
     if steps[0] <= kept <= steps[-1]:
         y = np.interp(kept, steps, middle)
@@ -186,7 +196,7 @@ def _notes(found: Mapping[tuple[str, str], Runs]) -> list[str]:
         if len(runs) < whole
     ]
     return [
-        "Validation part. Line: median over runs; band: half of them; marker: weights kept.",
+        "Validation part. Line: mean over runs; band: its standard error; marker: weights kept.",
         f"Fewer than {whole} runs: {style.several(few)}." if few else "",
         f"No runs with chosen settings: {'; '.join(_absent(found))} (`{COMMAND}`)."
         if _absent(found)
@@ -198,8 +208,11 @@ def _absent(found: Mapping[tuple[str, str], Runs]) -> list[str]:
     """Networks without any curve, and datasets that lack those of a network that has some."""
     drawn = {method for _, method in found}
     never = [style.label(method) for method in NETWORKS if method not in drawn]
+    alike: dict[str, list[str]] = {}
+    for method in NETWORKS:
+        lacking = [d for d in paper.DATASETS if (d, method) not in found]
+        if method in drawn and lacking:
+            alike.setdefault(", ".join(lacking), []).append(style.label(method))
     return ([", ".join(never)] if never else []) + [
-        f"{style.label(method)} on {', '.join(lacking)}"
-        for method in NETWORKS
-        if method in drawn and (lacking := [d for d in paper.DATASETS if (d, method) not in found])
+        f"{', '.join(names)} on {datasets}" for datasets, names in alike.items()
     ]
