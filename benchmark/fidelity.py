@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.stats import rankdata
 
 from benchmark import runtime
 from benchmark.datasets.home_tasks import draw
@@ -52,6 +53,8 @@ class Finding:
 
     name: str
     experiment: dict[str, Any]
+    revision: int
+    """Of the model, as in the records of runs."""
     measured: dict[str, float]
     seconds: float
     code: dict[str, Any]
@@ -91,19 +94,20 @@ def experiments(small: bool = False) -> dict[str, Experiment]:
 def run(experiment: Experiment) -> Finding:
     """Train on one draw of the task and measure on another."""
     entry = models()[experiment.model]
-    X, y, _ = draw(experiment.task, experiment.n_train, SEEDS["train"])
+    n = experiment.n_train
+    X, y, _ = draw(experiment.task, n + n // 10, SEEDS["train"])
     X_test, y_test, relevant = draw(experiment.task, N_TEST, SEEDS["test"])
     X, X_test = X.astype(np.float32), X_test.astype(np.float32)
-    n_valid = len(X) // 10
     Model = load_class(entry)
     start = time.perf_counter()
     with runtime.isolated(42):
         model = Model(**{**entry.params, **experiment.params}, random_state=42)
-        model.fit(X[n_valid:], y[n_valid:], eval_set=(X[:n_valid], y[:n_valid]))
+        model.fit(X[:n], y[:n], eval_set=(X[n:], y[n:]))
         measured = measure(model, X_test, y_test, relevant)
     return Finding(
         name=experiment.name,
         experiment=asdict(experiment),
+        revision=entry.revision,
         measured={name: round(value, 4) for name, value in measured.items()},
         seconds=round(time.perf_counter() - start, 1),
         code=runtime.code_version(),
@@ -141,8 +145,8 @@ def rates(selected: NDArray[np.bool_], relevant: NDArray[np.bool_]) -> tuple[flo
 
 
 def median_ranks(importance: NDArray[Any], relevant: NDArray[np.bool_]) -> NDArray[np.float64]:
-    """Median rank of each sample's relevant features, 1 = most important."""
-    ranks = (-importance).argsort(axis=1, kind="stable").argsort(axis=1) + 1.0
+    """Median rank of each sample's relevant features, 1 = most important; equals share theirs."""
+    ranks = rankdata(-importance, axis=1)
     return np.array([np.median(r[true]) for r, true in zip(ranks, relevant, strict=True)])
 
 
@@ -159,7 +163,7 @@ def write(results: Path, finding: Finding) -> None:
 
 
 def read(results: Path, experiment: Experiment) -> Finding | None:
-    """What was measured for just this experiment; None if it changed since, or was never done."""
+    """What was measured for just this experiment; None if it or its model changed since."""
     path = path_of(results, experiment.name)
     try:
         finding = Finding(**json.loads(path.read_text("utf-8")))
@@ -171,7 +175,7 @@ def read(results: Path, experiment: Experiment) -> Finding | None:
             f"`python -m benchmark fidelity --only {experiment.name}`."
         ) from error
     same = json.loads(json.dumps(asdict(experiment))) == finding.experiment
-    return finding if same else None
+    return finding if same and finding.revision == models()[experiment.model].revision else None
 
 
 # Texts -------------------------------------------------------------------------------------------

@@ -44,6 +44,8 @@ def test_rates_and_ranks_by_hand():
     assert fidelity.rates(selected, relevant) == (25.0, 25.0)
     importance = np.array([[4.0, 1.0, 3.0, 2.0], [1.0, 4.0, 3.0, 2.0]])
     np.testing.assert_array_equal(fidelity.median_ranks(importance, relevant), [2.5, 1.5])
+    # A selector that prefers nothing must not look as if it preferred the first features.
+    np.testing.assert_array_equal(fidelity.median_ranks(0 * importance, relevant), [2.5, 2.5])
 
 
 def test_every_experiment_names_a_model_its_settings_and_a_range():
@@ -59,7 +61,7 @@ def test_every_experiment_names_a_model_its_settings_and_a_range():
 def test_findings_are_kept_until_the_experiment_changes(tmp_path):
     experiment = fidelity.experiments()["invase-syn1"]
     made = fidelity.Finding(
-        "invase-syn1", json.loads(json.dumps(asdict(experiment))),
+        "invase-syn1", json.loads(json.dumps(asdict(experiment))), models()["invase"].revision,
         {"tpr": 99.0, "fdr": 7.0, "auc": 0.7}, 12.0, {}, {},
     )  # fmt: skip
     fidelity.write(tmp_path, made)
@@ -73,6 +75,26 @@ def test_findings_are_kept_until_the_experiment_changes(tmp_path):
     assert "0 of 1 experiments" in text and "for 1 none is known" in text
     other = replace(experiment, n_train=9)
     assert fidelity.read(tmp_path, other) is None
+    fidelity.write(tmp_path, replace(made, revision=made.revision - 1))
+    assert fidelity.read(tmp_path, experiment) is None
+
+
+def test_all_samples_train_and_others_validate(monkeypatch):
+    seen = {}
+
+    class Watched:
+        def __init__(self, **_):
+            pass
+
+        def fit(self, X, y, eval_set):
+            seen.update(train=X, valid=eval_set[0])
+
+    monkeypatch.setattr(fidelity, "load_class", lambda entry: Watched)
+    monkeypatch.setattr(fidelity, "measure", lambda *_: {"tpr": 1.0})
+    fidelity.run(replace(fidelity.experiments()["invase-syn1"], n_train=500))
+    assert (len(seen["train"]), len(seen["valid"])) == (500, 50)
+    rows = np.concatenate(list(seen.values()))
+    assert len(np.unique(rows, axis=0)) == 550
 
 
 @pytest.mark.slow

@@ -14,6 +14,7 @@ from benchmark import fidelity, paper, registry
 from benchmark.cli import parser
 from benchmark.measured import PROTOCOL, plans_of
 from benchmark.recipes import read_recipe
+from benchmark.registry import models
 from benchmark.report import write_page
 from benchmark.settings import Candidate, Choice, read_choice, search_digest, write_choice
 from benchmark.spec import digest
@@ -437,8 +438,10 @@ def few(tmp_path_factory):
         ("invase-syn2", {"tpr": 99.0, "fdr": 40.0, "auc": 0.6}),
         ("realx-syn1", {"tpr": 50.0, "fdr": 20.0, "auc": 0.5}),  # for which no range is known
     ):
-        experiment = json.loads(json.dumps(asdict(fidelity.experiments()[name])))
-        fidelity.write(results, fidelity.Finding(name, experiment, measured, 12.0, {}, {}))
+        experiment = fidelity.experiments()[name]
+        asked = json.loads(json.dumps(asdict(experiment)))
+        revision = models()[experiment.model].revision
+        fidelity.write(results, fidelity.Finding(name, asked, revision, measured, 12.0, {}, {}))
     [path] = write_page(results, folder / "out")
     return path.as_uri()
 
