@@ -7,9 +7,16 @@ A model stores its settings in `__init__`, learns in `fit(X, y, eval_set=None)`,
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import (
+    check_consistent_length,
+    check_is_fitted,
+    column_or_1d,
+    validate_data,
+)
 
 FLOATS = [np.float32, np.float64]
+LARGEST = float(np.finfo(np.float32).max)
+"""Most models compute in single precision, where larger numbers are infinite."""
 
 
 class Classifier(ClassifierMixin, BaseEstimator):
@@ -18,6 +25,7 @@ class Classifier(ClassifierMixin, BaseEstimator):
     def _check_fit(self, X, y, eval_set):
         """Return X, the labels' codes and the evaluation set in the same form (or None)."""
         X, y = validate_data(self, X, y, dtype=FLOATS)
+        self._check_range(X)
         check_classification_targets(y)
         self.classes_, codes = np.unique(y, return_inverse=True)
         if len(self.classes_) < 2:
@@ -26,18 +34,27 @@ class Classifier(ClassifierMixin, BaseEstimator):
                 f"but the data contains one class: {self.classes_[0]!r}."
             )
         if eval_set is not None:
-            X_valid, y_valid = eval_set
+            X_valid, y_valid = eval_set[0], column_or_1d(eval_set[1])
+            check_consistent_length(X_valid, y_valid)
             unknown = np.setdiff1d(y_valid, self.classes_)
             if len(unknown):
                 raise ValueError(f"eval_set has labels that the training data lacks: {unknown}")
-            X_valid = validate_data(self, X_valid, reset=False, dtype=FLOATS)
+            X_valid = self._check_range(validate_data(self, X_valid, reset=False, dtype=FLOATS))
             eval_set = X_valid, np.searchsorted(self.classes_, y_valid)
         return X, codes, eval_set
 
     def _check(self, X):
         """Return X, checked against what the model was fitted on."""
         check_is_fitted(self)
-        return validate_data(self, X, reset=False, dtype=FLOATS)
+        return self._check_range(validate_data(self, X, reset=False, dtype=FLOATS))
+
+    def _check_range(self, X):
+        if X.dtype == np.float64 and max(X.max(), -X.min()) > LARGEST:
+            raise ValueError(
+                f"{type(self).__name__} got a value of {max(X.max(), -X.min()):.3g}; at most "
+                f"{LARGEST:.3g} fits into single precision. Rescale the data."
+            )
+        return X
 
     def predict(self, X):
         """The most probable class of each sample; ties go to the first class."""

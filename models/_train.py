@@ -65,6 +65,9 @@ def train(
     With `patience`, training stops at the first check that comes at least so many steps after the
     best one.
     """
+    for name, value in (("batch_size", batch_size), ("check_every", check_every)):
+        if value < 1:
+            raise ValueError(f"{name} must be at least 1, however: {value!r}")
     batch_size = min(batch_size, n_samples)
     step_count = epoch = best_step = 0
     best_score, best_weights = math.inf, None

@@ -71,8 +71,8 @@ class L2X(SelectorClassifier):
         self.random_state = random_state
 
     def _fit(self, X, y, weights, valid, rng):
-        if self.k < 1:
-            raise ValueError(f"k must be at least 1, however: {self.k!r}")
+        if self.k < 1 or self.k != int(self.k):
+            raise ValueError(f"k must be a whole number of at least 1, however: {self.k!r}")
         n, n_features = X.shape
         self.net_ = net = nn.ModuleDict(
             {"selector": self._selector(n_features), "predictor": self._predictor(n_features)}

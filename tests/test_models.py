@@ -133,6 +133,17 @@ def test_eval_set_and_other_labels(name):
     assert set(with_names.predict(X)) <= set(names)
     with pytest.raises(ValueError, match="eval_set has labels"):
         build(name).fit(X[y != 2], y[y != 2], eval_set=(X, y))
+    with pytest.raises(ValueError, match="inconsistent numbers of samples"):
+        build(name).fit(X[:45], y[:45], eval_set=(X[45:], y[50:]))
+
+
+@every_model
+def test_values_beyond_single_precision_are_refused(name):
+    X, y = toy()
+    X = X.astype(np.float64)
+    X[3, 2] = -1e39
+    with pytest.raises(ValueError, match=r"got a value of 1e\+39; at most 3.4e\+38 fits"):
+        build(name).fit(X, y)
 
 
 @every_model

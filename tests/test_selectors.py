@@ -143,7 +143,7 @@ def test_l2x_selects_the_k_largest_logits(k):
     assert np.where(mask, logits, np.inf).min() >= np.where(mask, -np.inf, logits).min()
     for row, chosen in zip(logits, mask, strict=True):
         assert set(np.flatnonzero(chosen)) == set(np.argsort(-row)[:k])
-    with pytest.raises(ValueError, match="k must be at least 1, however: 0"):
+    with pytest.raises(ValueError, match="k must be a whole number of at least 1, however: 0"):
         L2X(k=0).fit(X, y)
 
 
@@ -221,8 +221,17 @@ def test_rebar_is_unbiased(tau):
     assert near(F(s)[:, None] * (s - torch.sigmoid(logits)), exact_gradient())
 
 
+def test_rebar_varies_less_than_the_score_function_on_three_features():
+    """With a temperature of a half; a tenth makes its relaxed terms, which hold 1 / tau, too wild."""
+    logits, u, v = draws(20_000, 4)
+    gradient, value = rebar_gradient(logits, u, v, with_gradient(F), 0.5)
+    s = (logits + torch.logit(u) > 0).double()
+    plain = value[:, None] * (s - torch.sigmoid(logits))
+    assert float(gradient.var(dim=0).sum()) < 0.5 * float(plain.var(dim=0).sum())
+
+
 def test_rebar_varies_less_than_the_score_function():
-    """It pays with many features: of three it may lose, for 1 / tau is in its relaxed terms."""
+    """With many features it pays at a temperature of a tenth, which is what REAL-X uses."""
     n, d = 5000, 30
     generator = torch.Generator().manual_seed(0)
     w, row = torch.randn(2, d, generator=generator, dtype=torch.float64)
@@ -315,6 +324,98 @@ def test_invase_records_rewards_before_the_predictors_move():
     # Adam's first step divides by the gradient itself, whose last digits show where it is nearly 0.
     torch.testing.assert_close(found, moved(before), atol=1e-3, rtol=0)
     assert (found - moved(model.net_)).abs().max() > 0.01, "rewards after the step lead elsewhere"
+
+
+# L2X and REAL-X: some steps, beside what torch makes of the losses as they are written
+
+LR, STEPS, N = 0.01, 4, 30
+
+
+def silent_feature():
+    """Some samples; one feature is always zero, so that only a penalty moves its weights."""
+    X, y = one_informative(n=N)
+    X[:, 7] = 0
+    return X, y
+
+
+def squares(*weights):
+    return 1e-3 * sum(W.square().sum() for W in weights)
+
+
+def written(nets, loss, X, y, rng):
+    """Train the networks by automatic differentiation of loss(x, labels, rng), in place."""
+    parameters = [p for net in nets for p in net.train().parameters()]
+    optimizer = torch.optim.Adam(parameters, LR, eps=1e-7)
+    for _ in range(STEPS):
+        rows = rng.permutation(N)
+        optimizer.zero_grad()
+        loss(torch.from_numpy(X[rows]), torch.from_numpy(y[rows]), rng).backward()
+        optimizer.step()
+
+
+def same_weights(found, expected):
+    # Adam divides by the gradient's size, so where that is tiny its last digits decide.
+    for a, b in zip(found.parameters(), expected.parameters(), strict=True):
+        torch.testing.assert_close(a, b, atol=0.03 * LR, rtol=0)
+
+
+def test_l2x_minimises_its_loss():
+    X, y = silent_feature()
+    settings = {"k": 2, "tau": 0.3, "lr": LR, "random_state": 0}
+    nets = L2X(steps=0, **settings).fit(X, y).net_
+    *hidden, _not_the_last = kernels(nets["selector"])
+
+    def loss(x, labels, rng):
+        noise = torch.from_numpy(rng.random((N, 2, 10), dtype=np.float32)).add(1e-10)
+        gumbel = -torch.log(-torch.log(noise))
+        logits = nets["selector"](x)[:, None] + gumbel
+        V = torch.softmax(logits / 0.3, dim=2).amax(dim=1)
+        penalty = squares(*hidden, *kernels(nets["predictor"]))
+        return nn.functional.cross_entropy(nets["predictor"](x * V), labels) + penalty
+
+    written(nets.values(), loss, X, y, np.random.default_rng(0))
+    found = L2X(steps=STEPS, **settings).fit(X, y).net_
+    same_weights(found["selector"], nets["selector"])
+    same_weights(found["predictor"], nets["predictor"])
+
+
+def test_realx_minimises_its_two_losses():
+    X, y = silent_feature()
+    settings = {"lam": 3.0, "tau": 0.4, "lr": LR, "random_state": 0}
+    before = REALX(steps=0, **settings).fit(X, y)
+    found = REALX(steps=STEPS, **settings).fit(X, y)
+    selector_, predictor_ = before.net_["selector"], before.net_["predictor"]
+    rng = np.random.default_rng(0)
+
+    for net, mine in ((predictor_, found.net_["predictor"]), (before.evaluator_, found.evaluator_)):
+
+        def stage_1(x, labels, rng, net=net):
+            x = x * torch.from_numpy(coins(rng, x.shape))
+            return nn.functional.cross_entropy(net(x), labels) + squares(*kernels(net))
+
+        written([net], stage_1, X, y, rng)
+        same_weights(mine, net)
+    assert np.array_equal(found.threshold_, rng.random(10, dtype=np.float32))
+
+    def stage_2(x, labels, rng):
+        def likelihood(mask):
+            q = torch.softmax(predictor_(x * mask), dim=1)
+            return torch.log(q[torch.arange(N), labels] + EPS)
+
+        logits = selector_(x)
+        u, v = (torch.from_numpy(rng.random((N, 10), dtype=np.float32)) for _ in range(2))
+        estimate, _ = rebar_gradient(logits.detach(), u, v, with_gradient(likelihood), 0.4)
+        # A sum over the batch whose gradient for the logits is the estimate; no kernel penalty.
+        return -(estimate * logits).sum() + 3.0 * torch.sigmoid(logits).mean(dim=1).sum()
+
+    written([selector_], stage_2, X, y, rng)
+    same_weights(found.net_["selector"], selector_)
+    X = np.random.default_rng(1).normal(size=(500, 10)).astype(np.float32)
+    with torch.no_grad():
+        x = torch.from_numpy(X)
+        s = found.threshold_ < torch.sigmoid(found.net_["selector"](x))
+        expected = found.evaluator_(x * s).argmax(dim=1).numpy()
+    assert np.array_equal(found.also_predict(X)["eval-x"], expected)
 
 
 # What the models learn
@@ -472,9 +573,13 @@ def test_unknown_names_are_refused(Model):
         ({"activation": "tanh"}, "activation must be one of .*however: 'tanh'"),
         ({"checkpoint": "best"}, "checkpoint must be one of .*however: 'best'"),
         ({"class_weight": "heavy"}, "class_weight must be"),
+        ({"check_every": 0}, "check_every must be at least 1, however: 0"),
+        ({"batch_size": 0}, "batch_size must be at least 1, however: 0"),
+        ({"tau": 0}, "tau must be above 0, however: 0"),
     ):
-        with pytest.raises(ValueError, match=message):
-            Model(**settings).fit(X, y)
+        if settings.keys() <= Model().get_params().keys():
+            with pytest.raises(ValueError, match=message):
+                Model(**settings).fit(X, y)
     selu = Model(activation="selu", steps=1, random_state=0).fit(X, y).net_["selector"]
     assert sum(isinstance(layer, nn.SELU) for layer in selu) == 2
 

@@ -225,6 +225,36 @@ def test_early_stopping_keeps_the_epoch_with_the_lowest_loss(valid_loss):
     np.testing.assert_array_equal(again.predict_proba(X), model.predict_proba(X))
 
 
+@pytest.mark.parametrize("clip", [None, 0.05])
+def test_training_minimises_the_written_loss(clip):
+    """Weighted cross-entropy plus lambda times the masks' entropy, its gradient clipped."""
+    X, y = two_groups(n=40)
+    y[:12] = 1  # so that weights matter
+    settings = {"lambda_sparse": 0.7, "clip": clip, "lr": 0.02, "random_state": 0}
+    net = TabNet(epochs=0, **settings).fit(X, y).net_.train()
+    weights = torch.tensor(40 / (2 * np.bincount(y)), dtype=torch.float32)
+    optimizer = torch.optim.Adam(net.parameters(), 0.02)
+    rng = np.random.default_rng(0)
+    for _ in range(2):  # Adam makes rounding errors grow: a few steps more and nothing compares
+        rows = rng.permutation(40)
+        logits, entropy = net(torch.from_numpy(X[rows]))
+        losses = -logits.log_softmax(dim=1)[torch.arange(40), torch.from_numpy(y[rows])]
+        weight = weights[y[rows]]
+        loss = (weight * losses).sum() / weight.sum() + 0.7 * entropy
+        optimizer.zero_grad()
+        loss.backward()
+        if clip is not None:
+            gradients = [p.grad for p in net.parameters() if p.grad is not None]
+            norm = torch.cat([g.flatten() for g in gradients]).norm()
+            assert norm > 2 * clip
+            for g in gradients:
+                g *= clip / norm
+        optimizer.step()
+    found = TabNet(epochs=2, **settings).fit(X, y).net_
+    for a, b in zip(found.parameters(), net.parameters(), strict=True):
+        torch.testing.assert_close(a, b, atol=2e-3, rtol=0)
+
+
 def test_without_eval_set_the_last_weights_stay():
     X, y = two_groups()
     report = TabNet(epochs=7, random_state=0).fit(X, y).fit_report_
