@@ -20,6 +20,7 @@ from benchmark.data import load
 from benchmark.registry import data_ref, load_class, model_ref
 from benchmark.spec import UserError
 from benchmark.splits import make_split, scaled
+from benchmark.stopwatch import answer
 from benchmark.summary import grid
 
 STEPS = 20
@@ -81,7 +82,7 @@ def measure(model: str, dataset: str) -> Speed:
             few.append(_cpu(lambda: fit(STEPS)))
             many.append(_cpu(lambda: fit(3 * STEPS)))
             bare.append(min(_cpu(multiply) for _ in range(STEPS)))
-            predict.append(_cpu(lambda: trained.predict(test.X)))
+            predict.append(_cpu(lambda: answer(trained, test.X)))
     return Speed(
         model=model,
         dataset=dataset,

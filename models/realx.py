@@ -55,6 +55,9 @@ class REALX(SelectorClassifier):
     the features and are fixed by fit, so that the answer for a sample does not depend on others.
     """
 
+    explains_apart = True
+    """Predictions need no mask: a time that includes one has to ask for both."""
+
     def __init__(
         self,
         *,

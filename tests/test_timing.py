@@ -3,6 +3,7 @@
 import json
 import time
 
+import numpy as np
 import pytest
 
 from benchmark import needs, registry, reproduce, stopwatch, tables, timing
@@ -31,6 +32,19 @@ def test_a_timing_is_taken_kept_and_read(tmp_path):
     timing.write(tmp_path, cell(), taken)
     assert timing.read(tmp_path, cell()) == taken
     assert timing.read(tmp_path, cell(dataset="syn2")) is None
+
+
+def test_the_mask_of_a_model_that_predicts_without_it_is_timed_too(monkeypatch):
+    X, y = np.random.default_rng(0).normal(size=(20, 5)), np.arange(20) % 2
+    calls = []
+    for name in ("realx", "l2x"):
+        Model = registry.load_class(registry.models()[name])
+        model = Model(steps=1, random_state=0).fit(X, y)
+        for method in ("predict", "select"):
+            called = f"{method} of {name}"
+            monkeypatch.setattr(model, method, lambda X, called=called: calls.append(called))
+        stopwatch.answer(model, X)
+    assert calls == ["predict of realx", "select of realx", "predict of l2x"]
 
 
 def test_a_damaged_timing_is_named(tmp_path):
