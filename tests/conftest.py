@@ -107,6 +107,22 @@ def cli(tmp_path):
 
 
 @pytest.fixture
+def register(tmp_path, monkeypatch):
+    """Take the text of a models.toml for the registry, as long as a test runs."""
+
+    def use(text):
+        path = tmp_path / "models.toml"
+        path.write_text(text)
+        monkeypatch.setenv("BENCHMARK_MODELS", str(path))
+        # Thousands of small files need not survive a power cut.
+        monkeypatch.setattr(os, "fsync", lambda _: None)
+        registry.models.cache_clear()
+
+    yield use
+    registry.models.cache_clear()
+
+
+@pytest.fixture
 def misbehaving(tmp_path, monkeypatch):
     """Register tests/own_models.py the way a user registers a model; returns the environment."""
     path = tmp_path / "own.toml"

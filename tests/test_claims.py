@@ -3,7 +3,6 @@
 import csv
 import io
 import json
-import os
 import random
 import re
 import time
@@ -13,7 +12,7 @@ import numpy as np
 import pytest
 from conftest import add_runs, spread
 
-from benchmark import claims, claims_render, evidence, paper, registry
+from benchmark import claims, claims_render, evidence, paper
 from benchmark import statistics as stats
 from benchmark.audit import audit
 from benchmark.audit.findings import FAILS, HOLDS, OPEN
@@ -490,24 +489,19 @@ def test_the_same_tables_give_the_same_words_and_shares(whole):
 
 
 @pytest.fixture
-def results(tmp_path, monkeypatch):
+def results(tmp_path, register):
     """Eight methods on colon and lung, as records of models that are never searched."""
-    path = tmp_path / "models.toml"
-    path.write_text(
+    register(
         "\n".join(
             f'[{m}]\nclass = "x:Y"\nlabel = "{paper.LABELS[m]}"\nfamily = "{paper.family(m)}"\n'
             'selects = "none"\n'
             for m in paper.METHODS
         )
     )
-    monkeypatch.setenv("BENCHMARK_MODELS", str(path))
-    monkeypatch.setattr(os, "fsync", lambda _: None)
-    registry.models.cache_clear()
     for i, method in enumerate(paper.METHODS[-8:]):
         for dataset in ("colon", "lung"):
             add_runs(tmp_path / "results", method, dataset, spread(70 + i, 9))
-    yield tmp_path / "results"
-    registry.models.cache_clear()
+    return tmp_path / "results"
 
 
 def test_claims_are_built_from_records(results):

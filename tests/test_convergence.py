@@ -6,7 +6,7 @@ import json
 import pytest
 from conftest import add_runs, cell_of, made_up
 
-from benchmark import ledger, ledger_render, registry, render, tables
+from benchmark import ledger, ledger_render, render, tables
 from benchmark.convergence import Failure, failure
 from benchmark.plan import Protocol
 
@@ -31,13 +31,8 @@ family = "baseline"
 
 
 @pytest.fixture(autouse=True)
-def own_models(tmp_path, monkeypatch):
-    path = tmp_path / "models.toml"
-    path.write_text(MODELS)
-    monkeypatch.setenv("BENCHMARK_MODELS", str(path))
-    registry.models.cache_clear()
-    yield
-    registry.models.cache_clear()
+def own_models(register):
+    register(MODELS)
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ from conftest import ROOT, add_runs, cell_of
 from matplotlib.colors import to_rgb
 from matplotlib.text import Text
 
-from benchmark import figures, paper, registry
+from benchmark import figures, paper
 from benchmark.figures import (
     critical_difference,
     curves,
@@ -55,14 +55,10 @@ def load(path, _changed):
 
 
 @pytest.fixture
-def results(tmp_path, monkeypatch):
+def results(tmp_path, register):
     """An empty folder of records, and models of the paper's names without a search."""
-    path = tmp_path / "models.toml"
-    path.write_text(MODELS)
-    monkeypatch.setenv("BENCHMARK_MODELS", str(path))
-    registry.models.cache_clear()
-    yield tmp_path / "results"
-    registry.models.cache_clear()
+    register(MODELS)
+    return tmp_path / "results"
 
 
 def add(results, method, dataset, accuracy, params=None, runs=RUNS, selection=None, model=None):

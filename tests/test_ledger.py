@@ -4,7 +4,6 @@ import csv
 import html.parser
 import io
 import json
-import os
 import time
 
 import pytest
@@ -38,17 +37,11 @@ BA = "balanced_accuracy"
 
 
 @pytest.fixture(autouse=True)
-def own_models(tmp_path, monkeypatch):
-    path = tmp_path / "models.toml"
-    path.write_text(
+def own_models(register):
+    register(
         MODELS
         + "\n[knn.published]\ncolon = { k = 5 }\nlung = { k = 1 }\n[protogate.params]\nk = 3\n"
     )
-    monkeypatch.setenv("BENCHMARK_MODELS", str(path))
-    monkeypatch.setattr(os, "fsync", lambda _: None)
-    registry.models.cache_clear()
-    yield
-    registry.models.cache_clear()
 
 
 @pytest.fixture

@@ -2,7 +2,6 @@
 
 import csv
 import json
-import os
 import time
 
 import pytest
@@ -58,19 +57,8 @@ RECIPE = {
 
 
 @pytest.fixture(autouse=True)
-def own_models(tmp_path, monkeypatch):
-    path = tmp_path / "models.toml"
-    path.write_text(MODELS)
-    use_models(path, monkeypatch)
-    yield
-    registry.models.cache_clear()
-
-
-def use_models(path, monkeypatch):
-    monkeypatch.setenv("BENCHMARK_MODELS", str(path))
-    # Thousands of small files need not survive a power cut.
-    monkeypatch.setattr(os, "fsync", lambda _: None)
-    registry.models.cache_clear()
+def own_models(register):
+    register(MODELS)
 
 
 @pytest.fixture
@@ -553,11 +541,10 @@ def test_selection_is_shown_for_models_that_select(results):
 
 
 @pytest.fixture
-def whole(tmp_path, results, monkeypatch):
+def whole(results, register):
     """All 17 methods on all 7 datasets with the paper's means and deviations: 2,975 records."""
     entries = [f'[{m}]\nclass = "x:Y"\nfamily = "{paper.family(m)}"\n' for m in paper.METHODS]
-    (tmp_path / "all.toml").write_text("\n".join(entries))
-    use_models(tmp_path / "all.toml", monkeypatch)
+    register("\n".join(entries))
     for method in paper.METHODS:
         for dataset in paper.DATASETS:
             printed = paper.cell(2, method, dataset, "balanced_accuracy")
