@@ -33,7 +33,8 @@ LEGEND = (
         f"The percentage is the share of {DRAWS} redraws of our runs in which the claim holds on "
         f"the same cells: {RUNS} splits with replacement, the same ones for all methods. It is not "
         "a p-value: the splits share their samples, so it is surer than new data would be. Times "
-        "and values over all datasets have no runs to draw from."
+        "are redrawn from their repeats, for each method apart; values over all datasets have "
+        "nothing to draw from."
     ),
 )
 

@@ -145,7 +145,7 @@ def rates(selected: NDArray[np.bool_], relevant: NDArray[np.bool_]) -> tuple[flo
 
 def median_ranks(importance: NDArray[Any], relevant: NDArray[np.bool_]) -> NDArray[np.float64]:
     """Median rank of each sample's relevant features, 1 = most important; equals share theirs."""
-    from scipy.stats import rankdata  # takes longer to import than a report without it to write
+    from scipy.stats import rankdata  # slow to import, and reports only read findings
 
     ranks = rankdata(-importance, axis=1)
     return np.array([np.median(r[true]) for r, true in zip(ranks, relevant, strict=True)])
@@ -164,7 +164,7 @@ def write(results: Path, finding: Finding) -> None:
 
 
 def read(results: Path, experiment: Experiment) -> Finding | None:
-    """What was measured for just this experiment; None if it or its model changed since."""
+    """What was measured for just this experiment; None if it or its model changed, or never was."""
     path = path_of(results, experiment.name)
     try:
         finding = Finding(**json.loads(path.read_text("utf-8")))

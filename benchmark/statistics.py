@@ -280,11 +280,12 @@ def compare(ours: Sample, printed: Sample, decimals: int) -> Verdict:
     Why a test of equivalence. A test of difference calls all that it cannot tell apart the same,
     so that few or erratic runs buy agreement. Here whoever claims agreement has to show it, and
     noisier runs make it harder. Its margin is the paper's own measure of noise, how far one run
-    is from the next: with 25 runs on both sides and equal deviations, gaps up to half a deviation
-    pass. Where none is printed it is a tenth of the printed mean. In simulation two equal means pass nine times in ten, and means a whole deviation apart
-    six times in a hundred. The paper's single runs are unknown, so the sides cannot be paired and
-    count as independent, although they share their splits and a hard split is hard for both.
-    Their difference varies less than the test assumes, which therefore errs towards `differs`.
+    is from the next; where none is printed, it is a tenth of the printed mean. With 25 runs on
+    both sides and equal deviations, gaps up to half a deviation pass. In simulation two equal
+    means pass nine times in ten, and means a whole deviation apart six times in a hundred. The
+    paper's single runs are unknown, so the sides cannot be paired and count as independent,
+    although they share their splits and a hard split is hard for both. Their difference varies
+    less than the test assumes, which therefore errs towards `differs`.
 
     So `within noise` can be believed, as far as it goes: for a model without randomness, where
     the same settings give the same number, only `exact` says "reproduced". `differs` also covers

@@ -133,8 +133,6 @@ class SelectorClassifier(Classifier):
             raise ValueError(
                 f"checkpoint must be one of {tuple(SCORES)}, however: {self.checkpoint!r}"
             )
-        if not getattr(self, "tau", 1) > 0:
-            raise ValueError(f"tau must be above 0, however: {self.tau!r}")
         weights = class_weights(codes, len(self.classes_), self.class_weight)
         weights = None if weights is None else weights.numpy()
         X, y = tensor(X), torch.from_numpy(codes)

@@ -109,7 +109,8 @@ def draw(results: Path) -> Figure:
     absent = ", ".join(style.label(method) for method in paper.METHODS if method not in have)
     style.note(
         figure,
-        f"Methods under one bar cannot be told apart (Nemenyi, level {LEVEL}). Ties share the average rank.",
+        f"Methods under one bar cannot be told apart (Nemenyi, level {LEVEL}). "
+        "Ties share the average rank.",
         f"Ours: the most cells without a gap ({', '.join(datasets)}). " * bool(have and absent)
         + f"Without all their runs: {absent} (`python -m benchmark reproduce table2`)."
         * bool(absent),

@@ -1,9 +1,9 @@
 """Learning curves of the networks: loss, accuracy and selected features on the validation part.
 
 A line is the mean over a network's runs with the settings that were chosen for it, its band one
-standard error to both sides: with a handful of validation samples, single runs jump by a fifth. The
-marker is at the step whose weights were kept, in the median. A line ends where more than half of
-the runs had stopped.
+standard error to both sides: with a handful of validation samples, the median run jumps. The marker
+is at the step whose weights were kept, in the median. A line ends where more than half of the runs
+had stopped.
 """
 
 from __future__ import annotations
