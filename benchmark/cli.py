@@ -640,9 +640,7 @@ def reproduce(arguments: argparse.Namespace) -> int:
     means = _means(arguments)
     if arguments.budget is not None:
         means = replace(means, deadline=time.monotonic() + arguments.budget)
-        say(
-            f"At most {arguments.budget / 60:g} minutes of runs, then the table; --budget changes it."
-        )
+        say(f"At most {arguments.budget:g} seconds of runs, then the table; --budget changes it.")
     failures: list[dict[str, Any]] = []
     try:
         failures = fill(name, means, arguments.models, arguments.datasets)
