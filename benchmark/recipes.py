@@ -39,6 +39,8 @@ class Metric:
     """One value over all datasets."""
     lower: bool = False
     """Whether less is better."""
+    paper: int | None = None
+    """The paper's table that prints it."""
 
     def of(self, record: Record) -> float | None:
         """The record's value; None where it is undefined."""
@@ -136,7 +138,8 @@ class Recipe:
 
     def printed(self, method: str, dataset: str, metric: str) -> Printed | None:
         """The paper's cell; `dataset` is empty for values over all datasets."""
-        return None if self.paper is None else paper.cell(self.paper, method, dataset, metric)
+        number = next((m.paper for m in self.metrics if m.name == metric), self.paper)
+        return None if number is None else paper.cell(number, method, dataset, metric)
 
     def only(self, methods: Sequence[str] | None, datasets: Sequence[str] | None) -> Recipe:
         """The same table with these rows and columns; models of one's own may be among the rows."""
@@ -162,17 +165,19 @@ def read_recipe(name: str) -> Recipe:
 def parse_recipe(name: str, entry: Mapping[str, Any]) -> Recipe:
     """An entry of tables.toml as a recipe."""
     number = entry.get("paper")
+    tables = {name: fields.get("paper", number) for name, fields in entry["metrics"].items()}
     metrics = [
         Metric(
             name=metric,
             value=fields.get("value", ""),
             heading=fields.get("heading", metric),
             scale=fields.get("scale", 1.0),
-            decimals=paper.decimals(number, metric) if number else 2,
+            decimals=2 if tables[metric] is None else paper.decimals(tables[metric], metric),
             deviation=fields.get("deviation", ""),
             computed=fields.get("computed", ""),
             overall=fields.get("overall", False),
             lower=fields.get("lower", False),
+            paper=tables[metric],
         )
         for metric, fields in entry["metrics"].items()
     ]

@@ -20,7 +20,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from benchmark.spec import DataRef, RunSpec, UserError, canonical, parse_name
+from benchmark.spec import SEED, DataRef, RunSpec, UserError, canonical, parse_name
 
 
 @dataclass(frozen=True)
@@ -217,10 +217,14 @@ def model_ref(text: str) -> tuple[ModelEntry, dict[str, Any]]:
     entry = models()[name]
     if overrides:
         # Importing the class takes a second, so only for settings that the registry does not list.
-        listed = overrides.keys() <= entry.params.keys()
-        defaults = entry.params if listed else _signature(entry) | entry.params
+        known = {"random_state": SEED} | entry.params
+        defaults = known if overrides.keys() <= known.keys() else _signature(entry) | known
         for key, value in overrides.items():
             check_name(f"setting of {name}", key, defaults)
+            if key == "random_state" and (type(value) is not int or value < 0):
+                raise UserError(
+                    f"random_state of {name} is a whole number from 0 on, not {value!r}."
+                )
             # 10 and 10.0 are one setting, so they must have one spelling.
             if isinstance(defaults[key], float) and isinstance(value, int):
                 overrides[key] = float(value)
@@ -230,7 +234,7 @@ def model_ref(text: str) -> tuple[ModelEntry, dict[str, Any]]:
 def _signature(entry: ModelEntry) -> dict[str, Any]:
     """The settings that the model's class takes, with their defaults."""
     parameters = inspect.signature(load_class(entry)).parameters.values()
-    return {p.name: p.default for p in parameters if p.name != "random_state"}
+    return {p.name: p.default for p in parameters}
 
 
 def data_ref(text: str) -> DataRef:
@@ -261,12 +265,16 @@ def make_spec(
     **protocol: Any,
 ) -> RunSpec:
     """A run with complete settings: the registry's, overridden by `params`."""
+    settings = {**entry.params_for(data), **params}
+    # One seed per run: whatever else draws at random starts from the model's.
+    seed = settings.pop("random_state", SEED)
     return RunSpec(
         model=entry.name,
         data=data,
         repeat=repeat,
         fold=fold,
-        params={**entry.params_for(data), **params},
+        params=settings,
+        seed=seed,
         revision=entry.revision,
         **protocol,
     )

@@ -18,7 +18,7 @@ import numpy as np
 from benchmark import runtime
 from benchmark.data import load
 from benchmark.registry import data_ref, load_class, model_ref
-from benchmark.spec import UserError
+from benchmark.spec import SEED, UserError
 from benchmark.splits import make_split, scaled
 from benchmark.stopwatch import answer
 from benchmark.summary import grid
@@ -65,9 +65,9 @@ def measure(model: str, dataset: str) -> Speed:
     train, _, test = scaled(data.X, data.y, split, data.scale)
 
     def fit(steps: int) -> Any:
-        return Model(**{**params, length: steps}, random_state=42).fit(train.X, train.y)
+        return Model(**{"random_state": SEED, **params, length: steps}).fit(train.X, train.y)
 
-    with runtime.isolated(42):
+    with runtime.isolated(SEED):
         trained = fit(STEPS)  # also compiles what is compiled
         before = runtime.reset_peak_memory()
         fit(2)

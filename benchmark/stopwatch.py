@@ -14,7 +14,7 @@ from benchmark.data import load
 from benchmark.plan import Cell
 from benchmark.registry import load_class
 from benchmark.settings import prescribed
-from benchmark.spec import UserError
+from benchmark.spec import SEED, UserError
 from benchmark.splits import make_split, scaled
 from benchmark.timing import REPEATS, Timing
 
@@ -45,9 +45,9 @@ def measure(cell: Cell, results: Path) -> Timing:
     load_before = other_load()
 
     def fit() -> Any:
-        return Model(**{**params, length: short}, random_state=42).fit(train.X, train.y)
+        return Model(**{"random_state": SEED, **params, length: short}).fit(train.X, train.y)
 
-    with runtime.isolated(42):
+    with runtime.isolated(SEED):
         model = fit()  # also compiles what is compiled
         answer(model, test.X)
         per_epoch, inference = [], []

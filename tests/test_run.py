@@ -9,7 +9,8 @@ from sklearn.utils.class_weight import compute_class_weight
 
 from benchmark import metrics
 from benchmark.data import load
-from benchmark.registry import data_ref, make_spec, models
+from benchmark.plan import Cell, Protocol
+from benchmark.registry import data_ref, make_spec, model_ref, models
 from benchmark.run import execute
 from benchmark.spec import PARTS, UserError
 from benchmark.splits import make_split, scaled
@@ -29,6 +30,22 @@ def test_a_run_repeats_to_the_bit(model):
     assert first.ok, first.record
     execute(spec("rf", "colon", n_estimators=5))
     assert differences(first.record, execute(made).record) == []
+
+
+def test_a_seed_is_named_like_a_setting_and_leaves_the_splits_alone():
+    def first(name):
+        entry, overrides = model_ref(name)
+        return Cell(entry, data_ref("syn1"), overrides).specs({}, Protocol())[0]
+
+    usual, other = first("mlp:steps=60"), first("mlp:steps=60:random_state=7")
+    assert first("mlp:steps=60:random_state=42") == usual
+    assert (other.seed, other.params) == (7, usual.params) and other.key != usual.key
+    here, there = execute(usual).record, execute(other).record
+    assert here["split"] == there["split"]
+    assert here["scores"] != there["scores"]
+    for wrong in ("-1", "1.5", "true", "none"):
+        with pytest.raises(UserError, match="random_state of mlp is a whole number"):
+            model_ref(f"mlp:random_state={wrong}")
 
 
 def test_record_describes_the_run():
