@@ -228,6 +228,8 @@ def model_ref(text: str) -> tuple[ModelEntry, dict[str, Any]]:
             # 10 and 10.0 are one setting, so they must have one spelling.
             if isinstance(defaults[key], float) and isinstance(value, int):
                 overrides[key] = float(value)
+            elif type(defaults[key]) is int and isinstance(value, float) and value.is_integer():
+                overrides[key] = int(value)
     return entry, overrides
 
 

@@ -23,7 +23,7 @@ import torch
 from torch import nn
 
 from . import _protogate_kernels as protogate
-from ._protogate_kernels import _loop
+from ._protogate_kernels import _loop, column_sums
 
 # --- Parameters and their optimisers --------------------------------------------------------------
 
@@ -278,9 +278,9 @@ def adam_loop(weights, gradient, mean, square, rate, scale, eps, decay, new_mean
 
 def normalise(x, w, b, eps, momentum, n, running_mean, running_var, z, r, y):
     """Fill z, r and y as above, n being the number of samples; move the running statistics."""
-    mean = x.sum(axis=0) / n
+    mean = column_sums(x) / n
     np.subtract(x, mean, out=z)
-    var = (z * z).sum(axis=0)
+    var = column_sums(z * z)
     running_mean += momentum * (mean - running_mean)
     running_var += momentum * (var / (n - 1) - running_var)
     r[:] = 1 / np.sqrt(var / n + eps)
@@ -314,8 +314,8 @@ def normalise_loop(x, w, b, eps, momentum, n, running_mean, running_var, z, r, y
 
 def normalise_backward(d, z, slope, n, gw, gb):
     """Turn dy into dx; fill the gradients of the scales and the shifts."""
-    np.sum(d, axis=0, out=gb)
-    np.sum(d * z, axis=0, out=gw)
+    gb[:] = column_sums(d)
+    gw[:] = column_sums(d * z)
     d -= gb / n
     d -= z * (gw / n)
     d *= slope

@@ -1,10 +1,12 @@
 """What the networks share: layers, initialisation, the weighted loss, and a seed of their own."""
 
+import numbers
 from contextlib import contextmanager
 from itertools import pairwise
 
 import numpy as np
 import torch
+from sklearn.utils import check_random_state
 from torch import nn
 
 from ._chain import release
@@ -43,11 +45,17 @@ def class_weights(codes, n_classes, how):
 
 @contextmanager
 def seeded(random_state):
-    """Draw from torch's generators as if the process began with this seed, then put them back."""
+    """Draw from torch's generators as if the process began with this seed, then put them back.
+
+    Gives a NumPy generator of the same seed. What is not a number, None or a RandomState, means
+    what it does for scikit-learn: the seed is drawn.
+    """
+    seed = random_state
+    if not isinstance(seed, numbers.Integral):
+        seed = check_random_state(random_state).randint(2**31 - 1)
     with torch.random.fork_rng(devices=[]):
-        if random_state is not None:
-            torch.manual_seed(random_state)
-        yield
+        torch.manual_seed(int(seed))
+        yield np.random.default_rng(seed)
 
 
 class NetworkClassifier(Classifier):
@@ -63,11 +71,11 @@ class NetworkClassifier(Classifier):
 
     def fit(self, X, y, eval_set=None):
         X, codes, eval_set = self._check_fit(X, y, eval_set)
-        with seeded(self.random_state):
-            self._fit(X, codes, eval_set)
+        with seeded(self.random_state) as rng:
+            self._fit(X, codes, eval_set, rng)
         return self
 
-    def _fit(self, X, codes, eval_set):
+    def _fit(self, X, codes, eval_set, rng):
         n_classes = len(self.classes_)
         X = tensor(X)
         self.net_ = net = self._network(X.shape[1], n_classes)
@@ -95,7 +103,7 @@ class NetworkClassifier(Classifier):
             len(X),
             self._step(X.numpy(), codes, None if weights is None else weights.numpy()),
             steps=self.steps,
-            rng=np.random.default_rng(self.random_state),
+            rng=rng,
             batch_size=self.batch_size,
             check=None if eval_set is None else check,
             check_every=self.check_every,
@@ -139,5 +147,5 @@ SCORES = {
 
 
 def tensor(X):
-    """An array as float32, as the networks compute."""
-    return torch.from_numpy(np.ascontiguousarray(X, dtype=np.float32))
+    """An array as float32, as the networks compute; torch wants memory that it could write to."""
+    return torch.from_numpy(np.require(X, np.float32, ["C_CONTIGUOUS", "WRITEABLE"]))

@@ -132,9 +132,17 @@ def sort_gradient(v, same, slopes, sharpness, scale, dv):
     dv += tilt
 
 
+def column_sums(a):
+    """Row after row, as the loops add; NumPy's own sum would add a single column in pairs."""
+    sums = np.zeros(a.shape[1], a.dtype)
+    for row in a:
+        sums += row
+    return sums
+
+
 def signed_sums(W, G, out):
     """out_d = sum_h sign(W_hd) G_hd."""
-    (np.sign(W) * G).sum(axis=0, out=out)
+    out[:] = column_sums(np.sign(W) * G)
 
 
 def descend(W, G, decay, rate, shrink):

@@ -138,8 +138,8 @@ class SelectorClassifier(Classifier):
         X, y = tensor(X), torch.from_numpy(codes)
         if valid is not None:
             valid = tensor(valid[0]), torch.from_numpy(valid[1])
-        with seeded(self.random_state):
-            self._fit(X, y, weights, valid, np.random.default_rng(self.random_state))
+        with seeded(self.random_state) as rng:
+            self._fit(X, y, weights, valid, rng)
         self.net_.eval()
         self.n_parameters_ = sum(p.numel() for p in self.net_.parameters())
         self.fit_report_ |= mask_facts(self._mask(X))

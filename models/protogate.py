@@ -25,6 +25,7 @@ Training runs the same mathematics in _protogate_step.py, where the backward pas
 """
 
 import math
+import numbers
 from dataclasses import dataclass, fields
 from typing import NamedTuple
 
@@ -231,6 +232,11 @@ class Explanation:
     """The features of each of BEHAVIOURS."""
 
 
+def blocks(n, size=256):
+    """Slices that cover n rows: what is computed per sample needs no memory for all at once."""
+    return [slice(first, first + size) for first in range(0, n, size)]
+
+
 class ProtoGate(Classifier):
     """Gated nearest neighbours, trained by SGD on a relaxed count of wrong neighbours.
 
@@ -246,7 +252,8 @@ class ProtoGate(Classifier):
     check_every      epochs between checks on the evaluation set
     checkpoint       whose weights are kept: of the check with the lowest "valid_loss",
                      "valid_prediction_loss" or the highest "valid_balanced_accuracy", or the "last"
-    patience         stop when so many steps brought no better check; None never does
+    patience         stop when so many steps brought no better check; None never does, nor does
+                     the checkpoint "last", for which no check is better than another
     sort             "hybrid" trains with the relaxed sorting and predicts with the hard one,
                      "neural" predicts with the relaxed one too, "quick" trains with the hard one,
                      which has no gradient: only the penalties shape the gates
@@ -311,6 +318,17 @@ class ProtoGate(Classifier):
                     f"{name} of ProtoGate must be one of {list(choices)}, "
                     f"however: {getattr(self, name)!r}"
                 )
+        for name in ("k", "hidden"):
+            value = getattr(self, name)
+            if not isinstance(value, numbers.Integral) or value < 1:
+                raise ValueError(
+                    f"{name} of ProtoGate must be a whole number from 1 on, however: {value!r}"
+                )
+        for name in ("sigma", "tau"):
+            if not getattr(self, name) > 0:
+                raise ValueError(
+                    f"{name} of ProtoGate must be above 0, however: {getattr(self, name)!r}"
+                )
         X = np.ascontiguousarray(X, dtype=self.dtype)
         settings = Settings(**{f.name: getattr(self, f.name) for f in fields(Settings)})
         # Three streams, so that e.g. another width changes neither the batches nor the noise.
@@ -320,7 +338,8 @@ class ProtoGate(Classifier):
         step = Step(
             initial_net(X.shape[1], self.hidden, init_rng, X.dtype), X, codes, settings, noise_rng
         )
-        self.net_ = step.net  # changes in place while training
+        self.net_ = step.net  # changes in place while training, and so do
+        self.prototypes_ = np.empty_like(X)
 
         def check():
             self._store_prototypes(X, codes)
@@ -374,10 +393,9 @@ class ProtoGate(Classifier):
     def _selection_report(self, X):
         """Global selection per threshold, and how many gates the training samples open."""
         largest = np.abs(self.net_.W1).max(axis=0)
-        local = self._mu(X) > 0
-        n_local = local.sum(axis=1)
+        n_local = np.concatenate([(self._mu(X[r]) > 0).sum(axis=1) for r in blocks(len(X))])
         return {
-            "collapsed": not local.any(),  # all distances are zero: the vote is arbitrary
+            "collapsed": not n_local.any(),  # all distances are zero: the vote is arbitrary
             "globally_selected": {f"{t:g}": int((largest > t).sum()) for t in THRESHOLDS},
             # The mean alone misleads: a few samples may open nearly all gates, the others hardly any.
             "train_selected": rounded(float(n_local.mean())),
@@ -401,12 +419,15 @@ class ProtoGate(Classifier):
 
     def _store_prototypes(self, X, codes):
         """The prototype base: the masked training samples, which need not be masked again."""
-        self.prototypes_ = X * local_gates(self._mu(X))
+        for rows in blocks(len(X)):
+            np.multiply(X[rows], local_gates(self._mu(X[rows])), out=self.prototypes_[rows])
         self.prototype_codes_ = codes
 
     def _scores(self, mu, X):
         """v, the negative squared distances to all prototypes; larger is nearer."""
-        return -squared_distances(X * local_gates(mu), self.prototypes_)
+        masked = X * local_gates(mu)
+        parts = blocks(len(self.prototypes_))
+        return -np.hstack([squared_distances(masked, self.prototypes_[rows]) for rows in parts])
 
     def _nearest(self, v):
         """The K nearest prototypes, the nearest first; of equally near ones the first in order."""

@@ -18,7 +18,6 @@ A feature is selected for a sample if its importance sum_s (sum_j d_sj) M_s is n
 import math
 from functools import cache
 
-import numpy as np
 import torch
 from pytorch_tabnet.tab_network import (
     GBN,
@@ -105,7 +104,7 @@ class TabNet(NetworkClassifier):
             self.momentum,
         )
 
-    def _fit(self, X, codes, eval_set):
+    def _fit(self, X, codes, eval_set, rng):
         if self.valid_loss not in VALID_LOSSES:
             raise ValueError(
                 f"valid_loss must be one of {VALID_LOSSES}, however: {self.valid_loss!r}"
@@ -152,7 +151,7 @@ class TabNet(NetworkClassifier):
             len(X),
             step,
             steps=self.epochs,
-            rng=np.random.default_rng(self.random_state),
+            rng=rng,
             batch_size=len(X),
             check=None if eval_set is None else check,
             check_every=1,

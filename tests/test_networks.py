@@ -8,6 +8,7 @@ import torch
 from benchmark.models import _chain, _gates
 from benchmark.models._gates import GatedStep
 from benchmark.models._networks import class_weights, seeded
+from benchmark.models._protogate_step import QUANTILES
 from benchmark.models._train import train
 from benchmark.models.lspin import LSPIN, LocallySparse
 from benchmark.models.mlp import MLP
@@ -94,29 +95,58 @@ def test_stg_two_moons():
     assert (model.predict(X[240:]) == y[240:]).mean() > 0.98
 
 
+def penalty(model, mu):
+    """What each paper adds to the cross-entropy, as it is written there."""
+    Phi, sigma = torch.special.ndtr, 0.5
+    if isinstance(model, STG):
+        return model.lam * Phi((mu + 0.5) / sigma).mean()
+    if isinstance(model, LSPIN):
+        return model.lam * Phi((mu + 0.5) / sigma).sum(dim=1).mean()
+    if isinstance(model, ProtoGateHead):
+        weights = model.net_.gates.first.weight.abs().sum()
+        return model.lam_global * weights + model.lam_local * Phi(mu / sigma).sum(dim=1).mean()
+    return 0.0
+
+
+STRONG = {
+    MLP: {},
+    STG: {"lam": 20.0},
+    LSPIN: {"lam": 0.2, "gate_hidden": 10},
+    ProtoGateHead: {"lam_global": 0.03, "lam_local": 0.2, "gate_hidden": 10},
+}
+"""Penalties that are not lost beside the cross-entropy."""
+
+
 @pytest.mark.parametrize("class_weight", [None, "balanced"])
-@pytest.mark.parametrize("Model", [MLP, STG])
+@pytest.mark.parametrize("Model", STRONG)
 def test_one_step_descends_like_autograd(Model, class_weight):
     X, y = wide(n=40)
     y[:10] = 0  # so that the classes' weights differ
     settings = {"lr": 0.3, "weight_decay": 0.1, "clip": 0.5, "class_weight": class_weight}
-    if Model is STG:
-        settings["lam"] = 20.0
+    settings |= STRONG[Model]
     plain = Model(**settings, steps=0, random_state=0).fit(X, y)
     found = Model(**settings, steps=1, random_state=0).fit(X, y)
 
     net = plain.net_.train()
     x, labels = torch.from_numpy(X), torch.from_numpy(y)
-    if Model is STG:
-        with seeded(0):  # the noise comes after the initial weights
-            plain._network(X.shape[1], 2)
+    with seeded(0):  # the noise comes after the initial weights
+        plain._network(X.shape[1], 2)
+        if Model is MLP:
+            logits, mu = net(x)
+        elif Model is STG:
+            mu = net.mu
             noise = 0.5 * torch.randn(X.shape[1])
-        logits = net.predictor(x * torch.clamp(net.mu + 0.5 + noise, 0, 1))
-    else:
-        logits, _ = net(x)
+            logits = net.predictor(x * torch.clamp(mu + 0.5 + noise, 0, 1))
+        else:
+            state, eps = torch.randint(2**32, (4, X.shape[1])), np.empty_like(X)
+            _gates.PLAIN.noise(state.numpy().astype(np.uint32), QUANTILES, eps)
+            mu = net.gates(x)[1]
+            shift = 0.5 if Model is LSPIN else 0.0
+            gates = torch.clamp(mu + shift + 0.5 * torch.from_numpy(eps), 0, 1)
+            logits = (net.predictor if Model is LSPIN else net.head)(x * gates)
     weights = class_weights(y, 2, class_weight)
     loss = torch.nn.functional.cross_entropy(logits, labels, weights)
-    (loss + plain._penalty(net.mu if Model is STG else None)).backward()
+    (loss + penalty(plain, mu)).backward()
     before = torch.nn.utils.parameters_to_vector(net.parameters()).detach().clone()
     torch.nn.utils.clip_grad_norm_(net.parameters(), 0.5)
     torch.optim.SGD(net.parameters(), 0.3, weight_decay=0.1).step()
@@ -314,6 +344,78 @@ def test_unknown_names_are_refused():
     X, y = wide()
     with pytest.raises(ValueError, match="predictor must be one of"):
         LSPIN(predictor="deep").fit(X, y)
+
+
+@pytest.mark.parametrize("Model", STRONG)
+def test_the_weights_that_are_kept_have_the_loss_that_was_measured(Model):
+    X, y = wide(n=90)
+    y[:20] = 0  # weights of the classes that differ
+    settings = {**STRONG[Model], "lr": 0.1, "class_weight": "balanced"}
+    rule = "valid_prediction_loss"  # the total still falls at the end where gates close slowly
+    model = Model(**settings, steps=400, check_every=10, checkpoint=rule, random_state=0)
+    model.fit(X[:60], y[:60], eval_set=(X[60:], y[60:]))
+    report, curves = model.fit_report_, model.fit_report_["curves"]
+    assert report["best_step"] < 400  # so that later weights would have another loss
+    with torch.no_grad():
+        logits, mu = model.net_(torch.from_numpy(X[60:]))
+        weights = class_weights(y[:60], 2, "balanced")
+        prediction = torch.nn.functional.cross_entropy(logits, torch.from_numpy(y[60:]), weights)
+        total = float(prediction + penalty(model, mu))
+    at = curves["step"].index(report["best_step"])
+    assert min(curves[rule]) == curves[rule][at] == pytest.approx(float(prediction), rel=1e-4)
+    assert curves["valid_loss"][at] == pytest.approx(total, rel=1e-4)
+
+
+def test_initial_weights():
+    """Deviations and cuts; a normal distribution cut at two deviations keeps 0.88 of its own."""
+    D = 900
+
+    def weights(net):
+        return torch.cat([p.flatten() for p in net.parameters() if p.ndim == 2]).detach()
+
+    with seeded(0):
+        lspin, head, stg = (m._network(D, 2) for m in (LSPIN(), ProtoGateHead(), STG()))
+    for found, std in ((weights(lspin), 1 / 30), (weights(head.gates), 0.015)):
+        assert 1.99 * std < found.abs().max() <= 2 * std
+        assert found.std() == pytest.approx(0.88 * std, rel=0.01)
+    assert 0.199 < weights(stg).abs().max() <= 0.2
+    assert weights(stg).std() == pytest.approx(0.2 / math.sqrt(3), rel=0.02)  # nearly uniform
+    assert float(stg.mu.std()) == pytest.approx(0.01, rel=0.1)
+
+
+@pytest.mark.parametrize("Model", STRONG)
+def test_seeds_as_scikit_learn_means_them(Model):
+    X, y = wide()
+
+    def first(random_state):
+        net = Model(steps=2, random_state=random_state).fit(X, y).net_
+        return torch.nn.utils.parameters_to_vector(net.parameters())
+
+    same, again = (first(np.random.RandomState(3)) for _ in range(2))
+    assert torch.equal(same, again)
+    assert not torch.equal(first(None), first(None))
+    assert torch.equal(first(np.int64(5)), first(5))
+
+
+def test_one_feature_has_the_same_bits_without_numba(monkeypatch):
+    X, y = wide(n=70, d=3)
+
+    def weights(Model):
+        net = Model(**STRONG[Model], steps=30, random_state=0).fit(X[:, :1], y).net_
+        return torch.nn.utils.parameters_to_vector(net.parameters())
+
+    compiled = [weights(Model) for Model in STRONG]
+    monkeypatch.setattr(_gates, "COMPILED", _gates.PLAIN)
+    monkeypatch.setattr(_chain, "KERNELS", _chain.PLAIN)
+    for Model, expected in zip(STRONG, compiled, strict=True):
+        assert torch.equal(weights(Model), expected)
+
+
+@pytest.mark.filterwarnings("error:The given NumPy array is not writable")
+def test_data_that_cannot_be_written_to_can_be_learned_from():
+    X, y = wide()
+    X.flags.writeable = False
+    MLP(steps=2, random_state=0).fit(X, y).predict(X)
 
 
 @pytest.mark.parametrize("model", [MLP, STG, LSPIN])

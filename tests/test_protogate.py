@@ -6,13 +6,15 @@ import os
 import pickle
 import subprocess
 import sys
-from dataclasses import replace
+import tracemalloc
+from dataclasses import fields, replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
 from benchmark.models import _protogate_kernels as kernels
+from benchmark.models import protogate
 from benchmark.models._protogate_step import QUANTILES, Step
 from benchmark.models._train import curves, train
 from benchmark.models.protogate import (
@@ -386,6 +388,17 @@ def test_proximal_step_makes_exact_zeros():
     assert (sparse.net.W1 == 0).mean() > 0.2
 
 
+def test_proximal_step_shrinks_every_weight_by_the_same():
+    net, X, y, eps = problem(7, 16, 30, 6, 2, spread=0.3)
+    setting = Settings(lam_global=0.5, prox_l1=True)
+    after = sgd_step(net, X, y, setting, eps)
+    free = sgd_step(net, X, y, replace(setting, lam_global=0.0, prox_l1=False), eps)
+    shrunk = np.sign(free.W1) * np.maximum(np.abs(free.W1) - setting.lr * 0.5, 0)
+    assert 0.05 < (shrunk == 0).mean() < 0.5 and (shrunk < 0).any()
+    for found, expected in zip(after, free._replace(W1=shrunk), strict=True):
+        close(found, expected)
+
+
 def test_noise_is_standard_normal_and_independent():
     state = np.random.default_rng(0).integers(0, 2**32, size=(4, 500), dtype=np.uint32)
     eps = np.empty((401, 500), np.float32)
@@ -579,6 +592,21 @@ def test_checkpoint_rules(rule, curve, best):
     assert report["best_step"] == report["curves"]["step"][values.index(best(values))]
 
 
+def test_the_prototypes_are_those_of_the_weights_that_were_kept():
+    X, y = toy(n=60)
+    model = ProtoGate(checkpoint="valid_balanced_accuracy", **QUICK)
+    model.fit(X[:40], y[:40], eval_set=(X[40:], y[40:]))
+    assert model.fit_report_["best_step"] < 300
+    assert np.array_equal(model.prototypes_, X[:40] * model.masks(X[:40]))
+
+
+def test_patience_ends_the_training():
+    X, y = toy(n=60)
+    model = ProtoGate(checkpoint="valid_balanced_accuracy", patience=40, **QUICK)
+    report = model.fit(X[:40], y[:40], eval_set=(X[40:], y[40:])).fit_report_
+    assert report["stopped_early"] and report["steps"] == report["best_step"] + 40 < 300
+
+
 def test_last_checkpoint_is_the_model_without_eval_set():
     X, y = toy(n=60)
     last = ProtoGate(checkpoint="last", **QUICK).fit(X[:40], y[:40], eval_set=(X[40:], y[40:]))
@@ -594,6 +622,57 @@ def test_wrong_names_are_refused():
         ProtoGate(sort="bubble").fit(X, y)
     with pytest.raises(ValueError, match="checkpoint of ProtoGate .* however: 'best'"):
         ProtoGate(checkpoint="best").fit(X, y)
+
+
+@pytest.mark.parametrize("wrong", [{"k": 0}, {"k": -1}, {"k": 3.5}, {"hidden": 0}])
+def test_counts_below_one_are_refused(wrong):
+    with pytest.raises(ValueError, match="of ProtoGate must be a whole number from 1 on"):
+        ProtoGate(**wrong).fit(*toy())
+
+
+@pytest.mark.parametrize("wrong", [{"sigma": 0.0}, {"tau": -1.0}, {"tau": math.nan}])
+def test_widths_that_are_not_positive_are_refused(wrong):
+    with pytest.raises(ValueError, match="of ProtoGate must be above 0"):
+        ProtoGate(**wrong).fit(*toy())
+
+
+def test_the_defaults_are_the_released_settings_where_text_and_code_disagree():
+    """The decision register's choices; K and the strengths are searched, so any will do."""
+    found = ProtoGate().get_params()
+    decided = {
+        "hidden": 200, "steps": 10_000, "batch_size": 64, "check_every": 50, "sigma": 0.5, "tau": 16.0,
+        "weight_decay": 1e-4, "clip": 2.5, "checkpoint": "valid_loss", "patience": None,
+        "sort": "hybrid", "exclude_self": False, "prox_l1": False, "zero_threshold": 1e-3,
+        "dtype": "float32",
+    }  # fmt: skip
+    assert {name: found[name] for name in decided} == decided
+    # The step has its own copy of what it needs, for use without the class.
+    assert all(getattr(Settings(), f.name) == found[f.name] for f in fields(Settings))
+
+
+def test_many_samples_are_worked_through_in_blocks(monkeypatch):
+    X, y = toy(n=90)
+    whole = ProtoGate(**QUICK).fit(X[:50], y[:50], eval_set=(X[50:], y[50:]))
+    in_parts = protogate.blocks
+    monkeypatch.setattr(protogate, "blocks", lambda n: in_parts(n, 7))
+    parts = ProtoGate(**QUICK).fit(X[:50], y[:50], eval_set=(X[50:], y[50:]))
+    close(parts.prototypes_, whole.prototypes_, 1e-5)
+    assert np.array_equal(parts.predict_proba(X), whole.predict_proba(X))
+    assert parts.fit_report_["train_selected"] == whole.fit_report_["train_selected"]
+
+
+def test_training_on_many_samples_needs_little_memory_beyond_them():
+    """The prototypes are as large as the data; the rest is a few blocks of 256 samples."""
+    X, y = toy(n=6000, d=600)
+    model = ProtoGate(steps=1, check_every=1, hidden=10, random_state=0)
+    model.fit(X[:100], y[:100])  # compiles what is compiled
+    tracemalloc.start()
+    model.set_params(steps=93).fit(X, y, eval_set=(X[:10], y[:10]))
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert model.fit_report_["checks"] == 1
+    block = 256 * 600 * 8
+    assert peak < 1.2 * X.nbytes + 10 * block
 
 
 def test_a_hundred_classes_and_more_neighbours_than_samples():
