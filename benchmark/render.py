@@ -216,9 +216,12 @@ def what_is_shown(table: Table) -> str:
         return f"Mean ± sample deviation over {REPEATS} repeats on the first split. Timed on: {machines}."
     if all(metric.computed for metric in metrics):
         return "Computed from the runs of other tables."
-    if any(metric.deviation for metric in metrics):
+    within = [metric.heading for metric in metrics if metric.deviation]
+    if len(within) == len(metrics):
         return f"Mean over {RUNS} runs ± the deviation between samples of a run, mean over runs."
-    return f"Mean ± sample deviation over {RUNS} runs."
+    other = "; of {} ± is the deviation between samples of a run, mean over runs"
+    exception = other.format(" and ".join(within)) if within else ""
+    return f"Mean ± sample deviation over {RUNS} runs{exception}."
 
 
 def _about_paper_ranks(table: Table) -> list[str]:

@@ -537,6 +537,19 @@ def test_selection_is_shown_for_models_that_select(results):
     assert "60.00 ± 5.00" in text and "0.06 ± 0.01" in text
 
 
+def test_a_metric_may_be_printed_in_another_table(results):
+    """Accuracy is in the paper's Table 2, features are in its Table 10, with another deviation."""
+    features = {"value": "selection.mean", "deviation": "selection.std", "paper": 10}
+    metrics = RECIPE["metrics"] | {"selected_features": {**features, "heading": "features"}}
+    recipe = recipes.parse_recipe("both", RECIPE | {"methods": ["protogate"], "metrics": metrics})
+    assert recipe.printed("protogate", "colon", "balanced_accuracy").mean == 83.95
+    assert recipe.printed("protogate", "colon", "selected_features").mean == 110.7
+    assert recipe.printed("protogate", "", "mean_rank").mean == 2.0
+    text = render.to_markdown(tables.build_recipe(recipe, results))
+    assert "83.95 ± 9.82" in text and "110.70 ± 58.62" in text
+    assert "over 25 runs; of features ± is the deviation between samples of a run" in text
+
+
 # The whole of Table 2
 
 
