@@ -15,7 +15,7 @@ from benchmark.models.mlp import MLP
 from benchmark.models.protogate_head import ProtoGateHead
 from benchmark.models.stg import STG
 from sklearn.datasets import make_moons
-from sklearn.metrics import r2_score
+from sklearn.metrics import balanced_accuracy_score, r2_score
 
 from benchmark.registry import load_class, models
 
@@ -435,6 +435,14 @@ def test_the_best_check_is_restored_and_patience_stops(model):
         X[:60], y[:60], eval_set=(X[60:], y[60:])
     )
     assert last.fit_report_["best_step"] == 200
+    rows = np.r_[np.flatnonzero(y == 0)[:25], np.flatnonzero(y == 1)[:6]]
+    labels = y[rows]
+    labels[:5] = 1  # wrong, so that few models get everything right
+    last.set_params(steps=25, check_every=25).fit(X[:60], y[:60], eval_set=(X[rows], labels))
+    accuracy = balanced_accuracy_score(labels, last.predict(X[rows]))
+    assert accuracy != (last.predict(X[rows]) == labels).mean()
+    found = last.fit_report_["curves"]["valid_balanced_accuracy"]
+    assert found == [pytest.approx(accuracy, rel=1e-4)]
 
 
 def test_training_leaves_torchs_global_generator_alone():

@@ -38,6 +38,7 @@ from benchmark.models.protogate import (
 from conftest import ROOT
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sklearn.metrics import balanced_accuracy_score
 
 # --- Tensors computed with the released implementation ------------------------------------------
 
@@ -331,6 +332,16 @@ def test_plain_and_compiled_steps_have_the_same_bits(B, exclude_self):
     assert all(np.array_equal(a, b) for a, b in zip(one.net, two.net, strict=True))
 
 
+def test_a_step_on_some_rows_is_a_step_on_a_copy_of_them():
+    X, y = toy(classes=3)
+    rows = np.random.default_rng(3).permutation(len(X))[:25]
+    some, alone = step_on(X, y, Settings()), step_on(X[rows], y[rows], Settings())
+    for _ in range(3):
+        some(rows)
+        alone(np.arange(25))
+    assert all(np.array_equal(a, b) for a, b in zip(some.net, alone.net, strict=True))
+
+
 def test_without_numba_the_model_is_the_same():
     code = (
         "import sys; sys.modules['numba'] = None\n"
@@ -534,6 +545,9 @@ def test_neural_and_hybrid_train_alike_and_vote_differently():
     assert np.array_equal(shares * 3, np.round(shares * 3))
     assert not np.array_equal(relaxed * 3, np.round(relaxed * 3))
     close(relaxed.sum(axis=1), 1)
+    assert (hybrid.predict(X) != neural.predict(X)).any()
+    assert np.array_equal(hybrid.also_predict(X)["sort=neural"], neural.predict(X))
+    assert np.array_equal(neural.also_predict(X)["sort=hybrid"], hybrid.predict(X))
     cold = ProtoGate(sort="neural", **QUICK).fit(X[:40], y[:40]).set_params(tau=1e-9)
     close(cold.predict_proba(X), shares, 1e-6)
 
@@ -613,6 +627,12 @@ def test_last_checkpoint_is_the_model_without_eval_set():
     without = ProtoGate(**QUICK).fit(X[:40], y[:40])
     assert np.array_equal(last.net_.W1, without.net_.W1)
     assert last.fit_report_["best_step"] == 300
+    rare = np.flatnonzero(y[40:] == 0)[:3] + 40
+    valid = np.r_[rare, np.flatnonzero(y[40:] == 1) + 40]
+    last.fit(X[:40], y[:40], eval_set=(X[valid], y[valid]))
+    accuracy = balanced_accuracy_score(y[valid], last.predict(X[valid]))
+    assert accuracy != (last.predict(X[valid]) == y[valid]).mean()
+    assert last.fit_report_["curves"]["balanced_accuracy"][-1] == pytest.approx(accuracy, rel=1e-4)
     assert without.fit_report_["checks"] == 0 and without.fit_report_["curves"] == {}
 
 
