@@ -1,4 +1,4 @@
-"""What the networks share: layers, initialisation, the weighted loss, and a seed of their own."""
+"""What the networks share: layers, initialisation, weights of the classes, and a seed of their own."""
 
 import numbers
 from contextlib import contextmanager
@@ -76,6 +76,12 @@ class NetworkClassifier(Classifier):
         return self
 
     def _fit(self, X, codes, eval_set, rng):
+        if self.checkpoint not in SCORES:
+            raise ValueError(
+                f"checkpoint must be one of {tuple(SCORES)}, however: {self.checkpoint!r}"
+            )
+        if not getattr(self, "sigma", 1) > 0:
+            raise ValueError(f"sigma must be above 0, however: {self.sigma!r}")
         n_classes = len(self.classes_)
         X = tensor(X)
         self.net_ = net = self._network(X.shape[1], n_classes)

@@ -227,7 +227,7 @@ class Explanation:
     features: np.ndarray
     """The selected features, the widest open gate first."""
     mask_values: np.ndarray
-    """How far their gates are open, in (0, 1)."""
+    """How far their gates are open, above 0 and at most 1."""
     behaviours: dict[str, np.ndarray]
     """The features of each of BEHAVIOURS."""
 
@@ -371,9 +371,10 @@ class ProtoGate(Classifier):
     def matrix_products(self, batch, n_features, _n_classes):
         """Shapes (m, k, n) of the products of one training step: what its speed is measured by."""
         B, D, H = batch, n_features, self.hidden
-        forward = [(B, D, H), (B, H, D), (B, D, B)]  # both layers, and the distances
-        backward = [(B, B, D), (D, B, H), (B, D, H), (H, B, D)]
-        return forward + backward
+        forward, backward = [(B, D, H), (B, H, D)], [(D, B, H), (B, D, H), (H, B, D)]
+        # Hard sorting has no gradient, so that training needs no distances.
+        distances = [] if self.sort == "quick" else [(B, D, B), (B, B, D)]
+        return forward + distances + backward
 
     # -- masks and selection
 

@@ -340,6 +340,26 @@ def test_llspin_is_linear_in_the_gated_features():
             np.testing.assert_allclose(middle, (net.predictor(a) + net.predictor(b)) / 2, atol=1e-4)
 
 
+@pytest.mark.parametrize("Model", STRONG)
+def test_matrix_products_are_all_there(Model):
+    """Forward, to the weights and to the inputs; the data themselves need no gradient."""
+    X, y = wide(n=30)
+    D, predictor = 50, 50 * 100 + 100 * 100 + 100 * 10 + 10 * 2
+    gates = 5 * D * 10 if "gate_hidden" in STRONG[Model] else 0
+    shapes = Model(**STRONG[Model], steps=1, random_state=0).fit(X, y).matrix_products(30, D, 2)
+    assert sum(m * k * n for m, k, n in shapes) == 30 * (gates + 3 * predictor)
+
+
+@pytest.mark.parametrize("Model", STRONG)
+def test_settings_that_make_no_sense_are_refused(Model):
+    X, y = wide()
+    with pytest.raises(ValueError, match="checkpoint must be one of .* however: 'best'"):
+        Model(checkpoint="best").fit(X, y)
+    if Model is not MLP:
+        with pytest.raises(ValueError, match="sigma must be above 0"):
+            Model(sigma=0.0).fit(X, y)
+
+
 def test_unknown_names_are_refused():
     X, y = wide()
     with pytest.raises(ValueError, match="predictor must be one of"):
@@ -421,16 +441,16 @@ def test_data_that_cannot_be_written_to_can_be_learned_from():
 @pytest.mark.parametrize("model", [MLP, STG, LSPIN])
 def test_the_best_check_is_restored_and_patience_stops(model):
     X, y = wide(n=80)
-    fitted = model(steps=2000, check_every=5, patience=100, lr=0.1, random_state=0).fit(
-        X[:60], y[:60], eval_set=(X[60:], y[60:])
-    )
+    y[60:76] = 1 - y[60:76]  # wrong labels, so that the loss rises in the end
+    # By the prediction loss: with the penalty it may fall to the end.
+    rule = "valid_prediction_loss"
+    fitted = model(
+        steps=2000, check_every=50, patience=100, lr=0.1, checkpoint=rule, random_state=0
+    ).fit(X[:60], y[:60], eval_set=(X[60:], y[60:]))
     report = fitted.fit_report_
-    curve = report["curves"]["valid_loss"]
-    best = report["curves"]["step"][int(np.argmin(curve))]
+    best = report["curves"]["step"][int(np.argmin(report["curves"][rule]))]
     assert report["best_step"] == best
-    assert report["steps"] <= 2000 and (
-        not report["stopped_early"] or report["steps"] >= best + 100
-    )
+    assert report["stopped_early"] and best + 100 == report["steps"] < 2000
     last = model(steps=200, checkpoint="last", random_state=0).fit(
         X[:60], y[:60], eval_set=(X[60:], y[60:])
     )

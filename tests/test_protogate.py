@@ -40,6 +40,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.metrics import balanced_accuracy_score
 
+from benchmark import registry
+from benchmark.paper import DATASETS
+
 # --- Tensors computed with the released implementation ------------------------------------------
 
 GOLDEN = {
@@ -332,6 +335,21 @@ def test_plain_and_compiled_steps_have_the_same_bits(B, exclude_self):
     assert all(np.array_equal(a, b) for a, b in zip(one.net, two.net, strict=True))
 
 
+@pytest.mark.parametrize("sort", ["hybrid", "quick"])
+def test_speed_is_measured_by_the_products_that_a_step_does(sort, monkeypatch):
+    X, y = toy(n=40, d=60)
+    step, done, matmul = step_on(X, y, Settings(sort=sort)), [], np.matmul
+
+    def counting(a, b, **options):
+        done.append(a.shape[0] * a.shape[1] * b.shape[1])
+        return matmul(a, b, **options)
+
+    monkeypatch.setattr(np, "matmul", counting)
+    step(np.arange(30))
+    shapes = ProtoGate(hidden=20, sort=sort).matrix_products(30, 60, 2)
+    assert sorted(done) == sorted(m * k * n for m, k, n in shapes)
+
+
 def test_a_step_on_some_rows_is_a_step_on_a_copy_of_them():
     X, y = toy(classes=3)
     rows = np.random.default_rng(3).permutation(len(X))[:25]
@@ -465,6 +483,19 @@ def test_initial_weights():
         # A normal distribution cut at two standard deviations keeps 0.88 of its deviation.
         assert abs(W.std() - 0.88 * 0.015) < 1e-4 and abs(W.mean()) < 3e-4
     assert not net.b1.any() and not net.b2.any()
+
+
+def test_neighbours_and_width_per_dataset():
+    """K is in Table 19's bold cells; the released code is narrower on synthetic data."""
+    entry = registry.models()["protogate"]
+
+    def params(dataset):
+        return entry.params_for(registry.data_ref(dataset))
+
+    found = {d: params(d)["k"] for d in DATASETS}
+    assert found == {"colon": 3, "lung": 3, "meta-dr": 4, "meta-pam": 3, "prostate": 5,
+                     "tcga-2y": 3, "toxicity": 5}  # fmt: skip
+    assert [params(d)["hidden"] for d in ("colon", "syn1")] == [200, 100]
 
 
 def test_seeds_decide_every_bit():
