@@ -23,7 +23,7 @@ from benchmark import runtime
 from benchmark.datasets.home_tasks import draw
 from benchmark.metrics import scores
 from benchmark.registry import load_class, models
-from benchmark.spec import UserError
+from benchmark.spec import SEED, UserError
 from benchmark.store import write_atomic
 from benchmark.summary import grid
 
@@ -99,8 +99,8 @@ def run(experiment: Experiment) -> Finding:
     X, X_test = X.astype(np.float32), X_test.astype(np.float32)
     Model = load_class(entry)
     start = time.perf_counter()
-    with runtime.isolated(42):
-        model = Model(**{**entry.params, **experiment.params}, random_state=42)
+    with runtime.isolated(SEED):
+        model = Model(**{**entry.params, **experiment.params}, random_state=SEED)
         model.fit(X[:n], y[:n], eval_set=(X[n:], y[n:]))
         measured = measure(model, X_test, y_test, relevant)
     return Finding(

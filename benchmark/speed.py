@@ -64,16 +64,16 @@ def measure(model: str, dataset: str) -> Speed:
     split = make_split(data.y, 0, 0)
     train, valid, test = scaled(data.X, data.y, split, data.scale)
 
-    def fit(steps: int) -> Any:
-        return Model(**{"random_state": SEED, **params, length: steps}).fit(train.X, train.y)
+    def fit(steps: int, eval_set: Any = None, **more: Any) -> Any:
+        model = Model(**{"random_state": SEED, **params, length: steps, **more})
+        return model.fit(train.X, train.y, eval_set)
 
     with runtime.isolated(SEED):
         trained = fit(STEPS)  # also compiles what is compiled
         # As the benchmark trains: with checks on a validation part, and the best weights kept.
         checked = {"check_every": 1} if hasattr(trained, "check_every") else {}
-        again = Model(**{"random_state": SEED, **params, length: 2, **checked})
         before = runtime.reset_peak_memory()
-        again.fit(train.X, train.y, eval_set=(valid.X, valid.y))
+        fit(2, (valid.X, valid.y), **checked)
         memory = runtime.peak_memory() - before
         batch = min(getattr(trained, "batch_size", len(train.y)), len(train.y))
         shapes = trained.matrix_products(batch, data.X.shape[1], len(data.classes))

@@ -33,6 +33,8 @@ class LocalGates(nn.Module):
 
     def __init__(self, n_features, hidden, sigma, shift):
         super().__init__()
+        if not sigma > 0:
+            raise ValueError(f"sigma must be above 0, however: {sigma!r}")
         self.first = nn.Linear(n_features, hidden)
         self.second = nn.Linear(hidden, n_features)
         self.sigma = sigma

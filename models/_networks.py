@@ -80,8 +80,6 @@ class NetworkClassifier(Classifier):
             raise ValueError(
                 f"checkpoint must be one of {tuple(SCORES)}, however: {self.checkpoint!r}"
             )
-        if not getattr(self, "sigma", 1) > 0:
-            raise ValueError(f"sigma must be above 0, however: {self.sigma!r}")
         n_classes = len(self.classes_)
         X = tensor(X)
         self.net_ = net = self._network(X.shape[1], n_classes)

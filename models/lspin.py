@@ -28,8 +28,8 @@ class LSPIN(NetworkClassifier):
     NOTE[DIFF] The official code averages the penalty over features; the paper's range of lam, 5e-4
     to 1.5e-3, only has an effect if it is summed, as in ProtoGate, so it is summed here. The gates'
     shift of 0.5 is the official one; ProtoGate has none. gate_hidden = 200 follows the paper's text,
-    its count of parameters fits 100. Batch norm has torch's constants, a momentum of
-    0.1 and eps = 1e-5; in torch's terms the official ones are 0.01 and 1e-3.
+    its count of parameters fits 100. Batch norm has torch's momentum of 0.1 and eps of 1e-5; in the
+    same terms the official ones are 0.01 and 1e-3.
     """
 
     def __init__(

@@ -61,6 +61,8 @@ class STG(GlobalSelector, NetworkClassifier):
         self.random_state = random_state
 
     def _network(self, n_features, n_classes):
+        if not self.sigma > 0:
+            raise ValueError(f"sigma must be above 0, however: {self.sigma!r}")
         return GatedPerceptron([n_features, *self.hidden, n_classes])
 
     def _penalty(self, mu):
