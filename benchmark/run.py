@@ -31,10 +31,6 @@ KEEP = ("proba", "selected")
 """Arrays of the test part that can be kept beside a record: probabilities, selected features."""
 
 
-class Diverged(Exception):
-    """The model's output is not finite; its scores would be meaningless."""
-
-
 def execute(spec: RunSpec, keep: Collection[str] = ()) -> Outcome:
     """Do one run. Never raises: a failure is an outcome too."""
     meta: dict[str, Any] = {
@@ -63,7 +59,9 @@ def _check_finite(outcome: Outcome) -> None:
     try:
         canonical(outcome.record)
     except ValueError as error:
-        raise Diverged(f"the record holds a number that is not finite ({error})") from error
+        raise FloatingPointError(
+            f"the record holds a number that is not finite ({error})"
+        ) from error
 
 
 def kind_of(error: BaseException) -> str:
@@ -73,7 +71,8 @@ def kind_of(error: BaseException) -> str:
     # Models raise NotImplementedError for data that they cannot take at all.
     if isinstance(error, NotImplementedError):
         return "unsupported"
-    if isinstance(error, Diverged):
+    # Of output that is not finite scores would be meaningless; the models here raise it themselves.
+    if isinstance(error, FloatingPointError):
         return "diverged"
     return "error"
 
@@ -114,7 +113,7 @@ def _execute(
     peak_memory = runtime.peak_memory()
 
     if not all(np.isfinite(p).all() for p in proba.values()):
-        raise Diverged(f"{spec.model} predicts probabilities that are not finite")
+        raise FloatingPointError(f"{spec.model} predicts probabilities that are not finite")
     with clock.stage("transfer"):
         masked = transfer.scores(model, train, valid, test) if hasattr(model, "masks") else None
     record = {

@@ -59,6 +59,11 @@ class Classifier(ClassifierMixin, BaseEstimator):
     def predict(self, X):
         """The most probable class of each sample; ties go to the first class."""
         proba = self.predict_proba(X)  # first: it also checks that the model is fitted
+        if not np.isfinite(proba).all():
+            raise FloatingPointError(
+                f"{type(self).__name__} predicts probabilities that are not finite: its training "
+                f"diverged, or the data are too large. Rescale them, or lower the learning rate."
+            )
         return self.classes_[np.argmax(proba, axis=1)]
 
 

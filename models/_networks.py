@@ -14,12 +14,12 @@ from ._classifier import Classifier
 from ._train import train
 
 
-def chain(widths, *, activation=None, norm=False, output_activation=False):
-    """Linear layers of the given widths; `norm` puts batch norm before each, also before the first."""
+def chain(widths, *, activation=None, norm=None, output_activation=False):
+    """Linear layers of the given widths; `norm(width)` stands before each, also before the first."""
     layers = []
     for i, (n_in, n_out) in enumerate(pairwise(widths)):
-        if norm:
-            layers.append(nn.BatchNorm1d(n_in))
+        if norm is not None:
+            layers.append(norm(n_in))
         layers.append(nn.Linear(n_in, n_out))
         if activation is not None and (output_activation or i < len(widths) - 2):
             layers.append(activation())

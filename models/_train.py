@@ -36,7 +36,15 @@ class Training:
             "checks": len(self.checks),
             "stopped_early": self.stopped_early,
             "curves": curves(self.checks),
+            "kept": self.kept(),
         }
+
+    def kept(self):
+        """The check of `best_step`, which the thinned curves may lack; None if there is none."""
+        for numbers in self.checks:
+            if numbers["step"] == self.best_step:
+                return {name: rounded(number) for name, number in numbers.items()}
+        return None
 
 
 def train(

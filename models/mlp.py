@@ -74,7 +74,7 @@ class Perceptron(nn.Module):
 
     def __init__(self, widths):
         super().__init__()
-        self.layers = chain(widths, activation=nn.Tanh, norm=True, output_activation=True)
+        self.layers = chain(widths, activation=nn.Tanh, norm=nn.BatchNorm1d, output_activation=True)
 
     def forward(self, x):
         return self.layers(x), None

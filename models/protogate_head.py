@@ -105,7 +105,12 @@ class GatedHead(nn.Module):
         self.gates = LocalGates(widths[0], gate_hidden, sigma, shift=0.0)
         truncated_normal(self.gates, std=0.015, cut=0.03)
         deep = len(widths) > 2
-        self.head = chain(widths, activation=nn.Tanh, norm=deep, output_activation=deep)
+        self.head = chain(
+            widths,
+            activation=nn.Tanh,
+            norm=nn.BatchNorm1d if deep else None,
+            output_activation=deep,
+        )
 
     def forward(self, x):
         gates, mu = self.gates(x)

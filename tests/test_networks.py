@@ -12,6 +12,7 @@ from benchmark.models._protogate_step import QUANTILES
 from benchmark.models._train import train
 from benchmark.models.lspin import LSPIN, LocallySparse
 from benchmark.models.mlp import MLP
+from benchmark.models.protogate import ProtoGate
 from benchmark.models.protogate_head import ProtoGateHead
 from benchmark.models.stg import STG
 from sklearn.datasets import make_moons
@@ -340,6 +341,21 @@ def test_llspin_is_linear_in_the_gated_features():
             np.testing.assert_allclose(middle, (net.predictor(a) + net.predictor(b)) / 2, atol=1e-4)
 
 
+def test_lspin_has_the_batch_norm_of_either_library():
+    """One step moves the averages of the gated samples by the momentum's share."""
+    X, y = wide(n=40)
+    norms = {}
+    for name in ("torch", "tensorflow"):
+        model = LSPIN(batch_norm=name, steps=1, gate_hidden=10, random_state=0).fit(X, y)
+        norms[name] = [m for m in model.net_.predictor if isinstance(m, torch.nn.BatchNorm1d)]
+        assert len(norms[name]) == 4
+    assert {norm.eps for norm in norms["torch"]} == {1e-5}
+    assert {norm.eps for norm in norms["tensorflow"]} == {1e-3}
+    moved = {name: chain[0].running_mean for name, chain in norms.items()}
+    assert moved["tensorflow"].abs().max() > 0
+    torch.testing.assert_close(moved["torch"], 10 * moved["tensorflow"])
+
+
 @pytest.mark.parametrize("Model", STRONG)
 def test_matrix_products_are_all_there(Model):
     """Forward, to the weights and to the inputs; the data themselves need no gradient."""
@@ -360,10 +376,23 @@ def test_settings_that_make_no_sense_are_refused(Model):
             Model(sigma=0.0).fit(X, y)
 
 
+@pytest.mark.parametrize("Model", [*STRONG, ProtoGate])
+def test_a_training_that_diverged_is_no_prediction_of_the_first_class(Model):
+    X, y = wide()
+    model = Model(steps=20, random_state=0).fit(X, y)
+    with torch.no_grad():
+        for part in model.net_ if Model is ProtoGate else model.net_.parameters():
+            part[...] = np.nan
+    with pytest.raises(FloatingPointError, match="not finite.*[Rr]escale"):
+        model.predict(X)
+
+
 def test_unknown_names_are_refused():
     X, y = wide()
     with pytest.raises(ValueError, match="predictor must be one of"):
         LSPIN(predictor="deep").fit(X, y)
+    with pytest.raises(ValueError, match="batch_norm must be one of"):
+        LSPIN(batch_norm="jax").fit(X, y)
 
 
 @pytest.mark.parametrize("Model", STRONG)

@@ -802,6 +802,7 @@ def test_the_first_of_the_best_checks_is_kept():
         "step": [2, 4, 6, 8, 10],
         "loss": [3.0, 1.0, 2.0, 1.0, None],
     }
+    assert training.report()["kept"] == {"step": 4, "loss": 1.0}
 
 
 def test_patience_is_in_steps():
@@ -817,6 +818,15 @@ def test_without_score_or_checks_the_last_weights_stay():
     assert weights == training.best_step == 9 and len(training.checks) == 3
     training, _, weights = run_loop(n=4, steps=9, check_every=50, scores=[1.0])
     assert weights == training.best_step == 9 and training.checks == []
+    assert training.report()["kept"] is None
+
+
+def test_the_kept_check_is_reported_where_the_curves_are_too_short_for_it():
+    scores = [abs(i - 62) + 2 / 3 for i in range(200)]
+    training, _, _ = run_loop(n=4, batch_size=4, steps=200, check_every=1, scores=scores)
+    report = training.report()
+    assert 63 not in report["curves"]["step"]
+    assert report["kept"] == {"step": 63, "loss": 0.66667}
 
 
 def test_curves_are_short():
