@@ -65,6 +65,7 @@ class NetworkClassifier(Classifier):
 
     _network(n_features, n_classes)  the module; calling it gives (logits, anything else)
     _penalty(extra)                  what is added to the cross-entropy, from that anything else
+    _open(extra)                     which gates are open, for models that have gates
     _step(X, y, weights)             a function that does one training step on the given rows of the
                                      arrays X and y, with these weights of the classes, or None
     """
@@ -94,11 +95,14 @@ class NetworkClassifier(Classifier):
                 right = logits.argmax(1) == y_valid
                 recall = [right[y_valid == c].float().mean() for c in y_valid.unique()]
             net.train()
-            return {
+            numbers = {
                 "valid_loss": float(total),
                 "valid_prediction_loss": float(prediction),
                 "valid_balanced_accuracy": float(torch.stack(recall).mean()),
             }
+            if hasattr(self, "_open"):
+                numbers["selected"] = float(self._open(extra).float().sum(-1).mean())
+            return numbers
 
         if eval_set is not None:
             X_valid, y_valid = tensor(eval_set[0]), torch.from_numpy(eval_set[1])

@@ -92,6 +92,9 @@ class LSPIN(NetworkClassifier):
     def _penalty(self, mu):
         return self.lam * self.net_.gates.expected_open(mu)
 
+    def _open(self, mu):
+        return mu + self.shift > 0
+
     def _step(self, X, y, weights):
         return GatedStep(
             self.net_.gates,

@@ -73,6 +73,9 @@ class ProtoGateHead(NetworkClassifier):
         soft_global = self.lam_global * gates.first.weight.abs().sum()
         return soft_global + self.lam_local * gates.expected_open(mu)
 
+    def _open(self, mu):
+        return mu > 0
+
     def _step(self, X, y, weights):
         return GatedStep(
             self.net_.gates,

@@ -68,6 +68,9 @@ class STG(GlobalSelector, NetworkClassifier):
     def _penalty(self, mu):
         return self.lam * torch.special.ndtr((mu + 0.5) / self.sigma).mean()
 
+    def _open(self, mu):
+        return mu + 0.5 > 0
+
     def _step(self, X, y, weights):
         net, sigma = self.net_, self.sigma
         optimizer = SGD(net, self.lr, decay=self.weight_decay, clip=self.clip)

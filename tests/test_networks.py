@@ -413,6 +413,9 @@ def test_the_weights_that_are_kept_have_the_loss_that_was_measured(Model):
     at = curves["step"].index(report["best_step"])
     assert min(curves[rule]) == curves[rule][at] == pytest.approx(float(prediction), rel=1e-4)
     assert curves["valid_loss"][at] == pytest.approx(total, rel=1e-4)
+    if hasattr(model, "select"):
+        counts = model.select(X[60:]).sum(axis=1)
+        assert curves["selected"][at] == pytest.approx(counts.mean(), rel=1e-4)
 
 
 def test_initial_weights():
