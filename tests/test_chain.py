@@ -13,9 +13,9 @@ from torch import nn
 
 NETS = {
     "norm first, tanh": lambda: chain(
-        [7, 5, 6, 3], activation=nn.Tanh, norm=True, output_activation=True
+        [7, 5, 6, 3], activation=nn.Tanh, norm=nn.BatchNorm1d, output_activation=True
     ),
-    "norm first, linear": lambda: chain([7, 5, 3], norm=True),
+    "norm first, linear": lambda: chain([7, 5, 3], norm=nn.BatchNorm1d),
     "tanh": lambda: chain([7, 5, 3], activation=nn.Tanh),
     "norm last, relu": lambda: predictor(7, (5, 6), 3, nn.ReLU),
     "norm last, selu": lambda: predictor(7, (5, 6), 3, nn.SELU),
