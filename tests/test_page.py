@@ -152,13 +152,18 @@ def test_sorting_goes_both_ways_and_back(visit, place):
 
 def test_cells_without_a_number_come_last_either_way(visit):
     page = visit("#tables/table2")
-    button = page.locator("table.values thead tr:last-child th").nth(1).locator("button")
+
+    def known(place):
+        cells = page.locator(f"table.values tbody tr > :nth-child({place + 2})")
+        return [text[:1].isdigit() for text in cells.all_inner_texts()]
+
+    # Which datasets have gaps changes with the records that ship.
+    place = next(place for place in range(1, 8) if len(set(known(place))) == 2)
+    button = page.locator("table.values thead tr:last-child th").nth(place).locator("button")
     for _ in range(2):
         button.click()
-        cells = page.locator("table.values tbody tr > :nth-child(3)").all_inner_texts()
-        known = [text[:1].isdigit() for text in cells]
-        assert True in known and False in known
-        assert known == sorted(known, reverse=True)
+        assert len(set(known(place))) == 2
+        assert known(place) == sorted(known(place), reverse=True)
 
 
 def test_the_edition_changes_the_numbers(visit):
