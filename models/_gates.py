@@ -149,11 +149,10 @@ class GatedStep:
             return 1.0
         square = sum(float(np.vdot(g, g)) for g in (*self.gradient, self.rest.gradient))
         if self.lam_global:
-            W1, gW1 = self.net[0], self.gradient[0]
             inner = np.empty_like(self.net[3])
-            self.kernels.signed_sums(W1, gW1, inner)
+            nonzero = self.kernels.signed_sums(self.net[0], self.gradient[0], inner)
             square += 2 * self.lam_global * float(inner.sum())
-            square += self.lam_global**2 * np.count_nonzero(W1)
+            square += self.lam_global**2 * nonzero
         return min(1.0, self.clip / (math.sqrt(max(square, 0.0)) + 1e-6))
 
 

@@ -141,8 +141,9 @@ def column_sums(a):
 
 
 def signed_sums(W, G, out):
-    """out_d = sum_h sign(W_hd) G_hd."""
+    """out_d = sum_h sign(W_hd) G_hd. Returns how many weights are not zero."""
     out[:] = column_sums(np.sign(W) * G)
+    return np.count_nonzero(W)
 
 
 def descend(W, G, decay, rate, shrink):
@@ -263,9 +264,15 @@ def sort_gradient_loop(v, same, slopes, sharpness, scale, dv):
 @_loop
 def signed_sums_loop(W, G, out):
     out[:] = ZERO
+    nonzero = 0
     for h in range(W.shape[0]):
+        count = np.int32(0)  # as wide as a weight, so that both sums fit the same vectors
         for d in range(W.shape[1]):
-            out[d] += _sign(W[h, d]) * G[h, d]
+            w = W[h, d]
+            out[d] += _sign(w) * G[h, d]
+            count += np.int32(w != ZERO)
+        nonzero += count
+    return nonzero
 
 
 @_loop

@@ -191,10 +191,9 @@ class Step:
         # matter; only if it might does its inner product with the rest need a pass over W1.
         if math.sqrt(square) + lam * math.sqrt(self.gW1.size) <= clip:
             return 1.0
-        W1 = self.net.W1
         inner = np.empty_like(self.net.b2)
-        self.kernels.signed_sums(W1, self.gW1, inner)
-        square += 2 * lam * float(inner.sum()) + lam**2 * np.count_nonzero(W1)
+        nonzero = self.kernels.signed_sums(self.net.W1, self.gW1, inner)
+        square += 2 * lam * float(inner.sum()) + lam**2 * nonzero
         norm = math.sqrt(max(square, 0.0))
         self.clipped += norm > clip
         return min(1.0, clip / (norm + 1e-6))
