@@ -1,13 +1,14 @@
 """One run: deterministic, independent of what ran before, and the protocol's own numbers."""
 
 import io
+import sys
 
 import numpy as np
 import pytest
 from sklearn.metrics import balanced_accuracy_score, f1_score, roc_auc_score
 from sklearn.utils.class_weight import compute_class_weight
 
-from benchmark import metrics
+from benchmark import metrics, runtime
 from benchmark.data import load
 from benchmark.plan import Cell, Protocol
 from benchmark.registry import data_ref, make_spec, model_ref, models
@@ -61,6 +62,20 @@ def test_record_describes_the_run():
     assert meta["seconds"]["fit"] > 0 and meta["predict_ms_per_sample"] > 0
     assert meta["memory_mb"]["peak"] > 10
     assert meta["environment"]["libraries"]["scikit-learn"]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux can measure a peak anew")
+def test_memory_that_an_earlier_run_gave_back_counts_again():
+    def some():  # 40 MB in pieces that are too small to be returned to the system one by one
+        return [bytearray(100_000) for _ in range(400)]
+
+    earlier = some()
+    still_used = bytearray(100_000)  # behind them, so that the heap does not simply end earlier
+    del earlier
+    before = runtime.reset_peak_memory()
+    again = some()
+    assert 35 < runtime.peak_memory() - before < 60
+    del still_used, again
 
 
 def test_arrays_are_kept_on_request():
