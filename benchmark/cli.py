@@ -603,7 +603,9 @@ def report(arguments: argparse.Namespace) -> int:
 
 
 def verify(arguments: argparse.Namespace) -> int:
-    """Do recorded runs again and compare everything outside `meta`: scores, selection, hashes."""
+    """Do recorded runs again and compare everything outside `meta`: scores, selection, hashes.
+    Equal bits are promised on the same type of machine; in what this one differs from those of the
+    records is printed, too. Training a network amplifies the last digit."""
     from benchmark.store import NotARecord, Store
     from benchmark.verify import verify as compare
 
@@ -615,10 +617,18 @@ def verify(arguments: argparse.Namespace) -> int:
         except NotARecord as error:
             raise UserError(f"{path} {error}.") from error
     different = 0
+    surroundings: set[str] = set()
     for comparison in compare(records, arguments.jobs, arguments.dask):
-        different += not comparison.same
         print(f"{'same     ' if comparison.same else 'DIFFERENT'}  {comparison.key}")
         for line in comparison.differences:
+            print(f"           {line}")
+        if not comparison.same:
+            different += 1
+            surroundings.update(comparison.surroundings)
+    if surroundings:
+        print("\nThe records that differ were made with something else; equal bits are promised on")
+        print("the same type of machine, with the same libraries:")
+        for line in sorted(surroundings):
             print(f"           {line}")
     return FAILED if different else OK
 

@@ -114,6 +114,7 @@ def environment() -> dict[str, Any]:
         "libraries": {name: _version(name) for name in LIBRARIES if _version(name)},
         "platform": f"{platform.system()} {platform.machine()}",
         "cpu": _cpu(),
+        "blas": _blas(),
         "cores": os.cpu_count(),
         "threads": 1,
     }
@@ -137,6 +138,15 @@ def _cpu() -> str:
     except OSError:
         pass  # not Linux: the general name below is the best there is
     return platform.processor()
+
+
+def _blas() -> str | None:
+    """The processor that NumPy's matrix products are written for: others round differently."""
+    import numpy as np  # noqa: F401 - only what is loaded can be asked
+    from threadpoolctl import threadpool_info
+
+    kinds = {info.get("architecture") for info in threadpool_info()} - {None}
+    return " ".join(sorted(kinds)) or None
 
 
 @cache

@@ -18,6 +18,8 @@ class Comparison:
 
     key: str
     differences: list[str]
+    surroundings: list[str]
+    """In what the two machines differ: what may excuse other last digits, and what they lead to."""
 
     @property
     def same(self) -> bool:
@@ -33,10 +35,22 @@ def verify(records: Sequence[dict[str, Any]], jobs: int, dask: str | None) -> It
             progress.advance(outcome.record)
             old = recorded[outcome.record["key"]]
             new = _held(outcome.record, old)
-            yield Comparison(old["key"], _remarks(old) + differences(old, new))
+            found = _revision(old) + differences(old, new)
+            here = outcome.record["meta"].get("environment", {})
+            yield Comparison(old["key"], found, surroundings(old["meta"], here))
 
 
-def _remarks(old: dict[str, Any]) -> list[str]:
+def surroundings(meta: dict[str, Any], here: dict[str, Any]) -> list[str]:
+    """What was different when a record was made: processor, matrix products, library versions."""
+    there = meta.get("environment", {})
+    return [
+        line
+        for line in differences(_held(there, here), _held(here, there))
+        if not line.startswith("cores")
+    ]
+
+
+def _revision(old: dict[str, Any]) -> list[str]:
     entry = models().get(old["spec"]["model"])
     if entry and entry.revision != old["spec"]["revision"]:
         made, now = old["spec"]["revision"], entry.revision
@@ -52,7 +66,7 @@ def _held(new: Any, old: Any) -> Any:
 
 
 def differences(old: Any, new: Any, path: str = "") -> list[str]:
-    """Where two records differ outside `meta`, as `path: old -> new`."""
+    """Where two records differ outside `meta`, as `path: old -> new`; of a list the first place."""
     if isinstance(old, dict) and isinstance(new, dict):
         keys = sorted(old.keys() | new.keys())
         return [
@@ -61,4 +75,12 @@ def differences(old: Any, new: Any, path: str = "") -> list[str]:
             if path or key != "meta"
             for line in differences(old.get(key), new.get(key), f"{path}.{key}" if path else key)
         ]
-    return [] if old == new else [f"{path}: {old!r} -> {new!r}"]
+    if old == new:
+        return []
+    if isinstance(old, list) and isinstance(new, list) and len(old) == len(new):
+        first, *more = [
+            i for i, pair in enumerate(zip(old, new, strict=True)) if pair[0] != pair[1]
+        ]
+        rest = f" (and {len(more)} more of {len(old)})" if more else ""
+        return [f"{path}[{first}]: {old[first]!r} -> {new[first]!r}{rest}"]
+    return [f"{path}: {old!r} -> {new!r}"]

@@ -12,6 +12,7 @@ from conftest import ROOT
 from benchmark.registry import datasets, models
 from benchmark.spec import Outcome
 from benchmark.store import Store
+from benchmark.verify import differences
 
 
 def test_help_teaches(cli):
@@ -142,8 +143,24 @@ def test_verify_tells_equal_from_different(cli, tmp_path):
     path = store.write(Outcome(record))
     done = cli("verify", path, "--results", tmp_path, "--jobs", "1", check=1)
     assert "DIFFERENT" in done.stdout and "scores.test.accuracy: 0.123 ->" in done.stdout
+    assert "made with something else" not in done.stdout
+    record["meta"]["environment"] |= {"cpu": "an abacus", "cores": 99, "gone": "since"}
+    store.write(Outcome(record))
+    done = cli("verify", path, "--results", tmp_path, "--jobs", "1", check=1)
+    assert "cpu: 'an abacus' -> " in done.stdout
+    assert not {"cores", "gone"} & set(done.stdout.replace(":", " ").split())
     path.write_text("{}")
     assert "not a record" in cli("verify", path, "--results", tmp_path, check=2).stderr
+
+
+def test_of_a_long_list_the_first_difference_is_named():
+    def lines(old, new):
+        return differences({"curve": old}, {"curve": new})
+
+    assert lines([1, 2, 3], [1, 2, 3]) == []
+    assert lines([1, 2, 3], [1, 5, 3]) == ["curve[1]: 2 -> 5"]
+    assert lines([1, 2, 3], [1, 5, 6]) == ["curve[1]: 2 -> 5 (and 1 more of 3)"]
+    assert lines([1], [1, 2]) == ["curve: [1] -> [1, 2]"]
 
 
 def test_arrays_are_kept_beside_the_record(cli, tmp_path):
