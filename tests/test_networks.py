@@ -10,10 +10,10 @@ from benchmark.models._gates import GatedStep
 from benchmark.models._networks import class_weights, seeded
 from benchmark.models._protogate_step import QUANTILES
 from benchmark.models._train import train
-from benchmark.models.lspin import LSPIN, LocallySparse
+from benchmark.models.lspin import LSPIN, PREDICTORS, LocallySparse
 from benchmark.models.mlp import MLP
 from benchmark.models.protogate import ProtoGate
-from benchmark.models.protogate_head import ProtoGateHead
+from benchmark.models.protogate_head import HEADS, ProtoGateHead
 from benchmark.models.stg import STG
 from sklearn.datasets import make_moons
 from sklearn.metrics import balanced_accuracy_score, r2_score
@@ -385,6 +385,25 @@ def test_a_training_that_diverged_is_no_prediction_of_the_first_class(Model):
             part[...] = np.nan
     with pytest.raises(FloatingPointError, match="not finite.*[Rr]escale"):
         model.predict(X)
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        MLP(lr=0.1),
+        STG(lr=0.1, lam=0.1),
+        *(LSPIN(predictor=p, lam=1e-4, gate_hidden=20) for p in PREDICTORS),
+        *(ProtoGateHead(head=h, lam_local=1e-4, gate_hidden=20) for h in HEADS),
+    ],
+    ids=repr,
+)
+def test_a_hundred_classes(model):
+    rng = np.random.default_rng(0)
+    y = np.repeat(np.arange(100), 4)
+    X = 3 * rng.normal(size=(100, 40))[y] + rng.normal(size=(400, 40))
+    model.set_params(steps=300, random_state=0).fit(X, y)
+    assert model.predict_proba(X).shape == (400, 100)
+    assert (model.predict(X) == y).mean() > 0.4
 
 
 def test_unknown_names_are_refused():
