@@ -109,6 +109,7 @@ def _optuna(cell: Cell, protocol: Protocol, means: Means, first: int | None) -> 
     search = cell.search
     journal = choice_path(means.store.root, cell).with_suffix(".journal")
     journal.parent.mkdir(parents=True, exist_ok=True)
+    begun = journal.exists()
     splits = min(first or len(protocol.splits()), len(protocol.splits()))
     # The journal belongs to one question: other ranges or other splits start a new study in it.
     question = f"{cell.specs({}, protocol)[0].setting}-{splits}-{search.ranges}"
@@ -141,6 +142,8 @@ def _optuna(cell: Cell, protocol: Protocol, means: Means, first: int | None) -> 
         last = run_missing(specs, means, title)
         report.records |= last.records
         report.absent |= last.absent
+        if last.absent and not begun:
+            journal.unlink()  # it holds a question only, which the next attempt asks again
         if last.absent or last.unfinished:
             return None
         tried.append(measure(params, specs, report))

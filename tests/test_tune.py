@@ -125,6 +125,13 @@ def test_optuna_resumes_exactly(tmp_path, cli, misbehaving):
     assert asked(tmp_path / "broken") == (choice, strengths)
 
 
+def test_a_search_without_data_leaves_nothing_behind(tmp_path, cli):
+    words = "tune", "--models", "mlp", "--datasets", "meta-dr", "--results", tmp_path
+    done = cli(*words, BENCHMARK_DATA=str(tmp_path), check=3)
+    assert "Dataset 'meta-dr' is not on this machine" in done.stderr
+    assert [path for path in tmp_path.rglob("*") if path.is_file()] == []
+
+
 def test_halving_decides_among_optuna_trials(tmp_path, cli, misbehaving):
     cli(*OPTUNA, "--halving", "1", "--results", tmp_path, check=0, **misbehaving)
     choice = json.loads(next((tmp_path / "choices").rglob("*.json")).read_text())
