@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Generic, TypeVar
 
-from benchmark.executor import run_all
+from benchmark.executor import Queue, run_all
 from benchmark.progress import Progress, say
+from benchmark.search import Plan, Record
 from benchmark.spec import FINAL_FAILURES, DataRef, RunSpec
 from benchmark.store import Store, refuse_mixed
 from benchmark.worker import Limits
 
+T = TypeVar("T")
+
 
 @dataclass(frozen=True)
 class Means:
-    """How to do runs: the part of a command line that never changes a result."""
+    """Execution options; they never change a result."""
 
     store: Store
     jobs: int = 1
@@ -35,45 +39,49 @@ class Means:
 class Report:
     """What a campaign did."""
 
-    records: dict[str, dict[str, Any]] = field(default_factory=dict)
+    records: dict[str, Record] = field(default_factory=dict)
     done: int = 0
-    failures: list[dict[str, Any]] = field(default_factory=list)
+    failures: list[Record] = field(default_factory=list)
     absent: set[str] = field(default_factory=set)
     """Datasets that could not be had; their runs were not tried."""
     unfinished: int = 0
     """Runs that the deadline left undone."""
 
-    def ok(self, spec: RunSpec) -> dict[str, Any] | None:
+    def ok(self, spec: RunSpec) -> Record | None:
         """The spec's record if its run succeeded."""
         record = self.records.get(spec.key)
         return record if record and record["status"] == "ok" else None
 
 
-def finished(record: dict[str, Any], retry: bool) -> bool:
+def finished(record: Record, retry: bool) -> bool:
     """Whether resuming leaves this record alone."""
     return record["status"] == "ok" or record["status"] in FINAL_FAILURES or not retry
 
 
 def run_missing(specs: Sequence[RunSpec], means: Means, title: str = "runs") -> Report:
-    """Do what is planned and not finished; keep every outcome at once; report all of them."""
-    report = Report()
-    wanted = {spec.key: spec for spec in specs}
-    records, problems = means.store.find(list(wanted))
-    for problem in problems:
-        moved = means.store.set_aside(problem)
-        say(f"set aside {problem}\n  It is now {moved}, and the run is done again.")
-    if means.force:
-        records = {key: record for key, record in records.items() if key in means.redone}
-    report.records = {k: r for k, r in records.items() if finished(r, means.retry)}
-    todo = [spec for key, spec in wanted.items() if key not in report.records]
-    todo += [wanted[key] for key, r in report.records.items() if _lacks_arrays(key, r, means)]
-    if not means.dask:  # the cluster's machines have their own data
-        report.absent = _absent(spec.data for spec in todo if spec.data.path is None)
-        todo = [spec for spec in todo if spec.data.name not in report.absent]
+    """Do what is planned and not finished; report all of it."""
+    _, report = carry_out([_once(_by_data(specs))], means, title)
+    return report
+
+
+def _once(specs: Sequence[RunSpec]) -> Plan[None]:
+    yield specs
+
+
+def carry_out(plans: Sequence[Plan[T]], means: Means, title: str) -> tuple[list[T | None], Report]:
+    """Carry out several plans on one pool of workers; keep every outcome at once.
+
+    Runs of earlier plans go first, so whoever stops early has whole cells rather than a little of
+    each; where a plan has to wait for its last runs, later ones fill the gap. The result of a plan
+    that did not come to its end is None.
+    """
+    state = _Campaign(plans, means)
     means.store.tidy()
-    with Progress(len(todo), title) as progress:
+    with Progress(0, title) as progress:
+        state.begin()
+        progress.grow(state.asked)
         outcomes = run_all(
-            _by_data(todo),
+            state.todo,
             jobs=means.jobs,
             dask=means.dask,
             limits=means.limits,
@@ -83,20 +91,109 @@ def run_missing(specs: Sequence[RunSpec], means: Means, title: str = "runs") -> 
         for outcome in outcomes:
             key = outcome.record["key"]
             progress.advance(outcome.record)
-            report.done += 1
-            if key in report.records and not outcome.ok:
+            state.report.done += 1
+            if key in state.report.records and not outcome.ok:
                 say(f"{key} failed while its arrays were made; the record that exists is kept.")
+                state.arrived(state.report.records[key])
                 continue
             means.store.write(outcome)
             means.redone.add(key)
-            report.records[key] = outcome.record
-    report.unfinished = len(todo) - report.done
+            state.arrived(outcome.record)
+            progress.grow(state.asked)
+    report = state.report
+    report.unfinished = state.asked - report.done
     report.failures = [r for r in report.records.values() if r["status"] != "ok"]
     refuse_mixed(report.records.values())
-    return report
+    return state.results, report
 
 
-def _lacks_arrays(key: str, record: dict[str, Any], means: Means) -> bool:
+@dataclass
+class _Batch(Generic[T]):
+    """The runs that a plan waits for."""
+
+    rank: int
+    plan: Plan[T]
+    specs: Sequence[RunSpec] = ()
+    missing: set[str] = field(default_factory=set)
+
+
+class _Campaign(Generic[T]):
+    """Plans under way: what each waits for, and what is to be run next."""
+
+    def __init__(self, plans: Sequence[Plan[T]], means: Means) -> None:
+        self.means = means
+        self.report = Report()
+        self.results: list[T | None] = [None] * len(plans)
+        self.batches = [_Batch(rank, plan) for rank, plan in enumerate(plans)]
+        self.waiting: dict[str, list[_Batch[T]]] = defaultdict(list)
+        self.todo = Queue()
+        self.asked = 0
+        self.looked: set[str] = set()
+        """Datasets that were looked for already."""
+
+    def begin(self) -> None:
+        for batch in self.batches:
+            self._resume(batch, None)
+
+    def arrived(self, record: Record) -> None:
+        """Take a finished run to the plans that wait for it."""
+        self.report.records[record["key"]] = record
+        for batch in self.waiting.pop(record["key"], ()):
+            batch.missing.discard(record["key"])
+            if not batch.missing:
+                self._resume(batch, self.report.records)
+
+    def _resume(self, batch: _Batch[T], records: Mapping[str, Record] | None) -> None:
+        """Let a plan go on until it needs a run that is not there yet."""
+        try:
+            while True:
+                sent = None if records is None else {s.key: records[s.key] for s in batch.specs}
+                batch.specs = batch.plan.send(sent)  # type: ignore[arg-type]
+                self._ask(batch)
+                if batch.missing:
+                    return
+                records = self.report.records
+        except StopIteration as end:
+            self.results[batch.rank] = end.value
+
+    def _ask(self, batch: _Batch[T]) -> None:
+        """Queue what a batch needs and nobody has done or asked for yet."""
+        wanted = {s.key: s for s in batch.specs if s.key not in self.report.records}
+        new = {key: spec for key, spec in wanted.items() if key not in self.waiting}
+        self.report.records |= self._known(new)
+        todo = [s for key, s in new.items() if self._to_be_done(key)]
+        if not self.means.dask:  # the cluster's machines have their own data
+            unknown = [
+                s.data for s in todo if s.data.path is None and s.data.label not in self.looked
+            ]
+            self.report.absent |= _absent(unknown)
+            self.looked |= {data.label for data in unknown}
+            todo = [s for s in todo if s.data.name not in self.report.absent]
+        for spec in todo:
+            self.todo.push(batch.rank, spec)
+        self.asked += len(todo)
+        queued = {spec.key for spec in todo}
+        batch.missing = {key for key in wanted if key not in self.report.records or key in queued}
+        for key in batch.missing:
+            self.waiting[key].append(batch)
+
+    def _known(self, wanted: Mapping[str, RunSpec]) -> dict[str, Record]:
+        """The finished records of these runs; damaged files are set aside."""
+        means = self.means
+        records, problems = means.store.find(list(wanted))
+        for problem in problems:
+            moved = means.store.set_aside(problem)
+            say(f"set aside {problem}\n  It is now {moved}, and the run is done again.")
+        if means.force:
+            records = {key: record for key, record in records.items() if key in means.redone}
+        return {key: r for key, r in records.items() if finished(r, means.retry)}
+
+    def _to_be_done(self, key: str) -> bool:
+        record = self.report.records.get(key)
+        return record is None or _arrays_missing(key, record, self.means)
+
+
+def _arrays_missing(key: str, record: Record, means: Means) -> bool:
     """Whether arrays are asked for that this finished run could have and does not have."""
     if record["status"] != "ok":
         return False

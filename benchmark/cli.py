@@ -129,15 +129,7 @@ def parser() -> argparse.ArgumentParser:
     )
 
     sub = verb("tune", tune, "choose settings by validation score", _what, _how, _data_dir)
-    sub.add_argument(
-        "--halving",
-        type=_positive,
-        nargs="?",
-        const=5,
-        metavar="SPLITS",
-        help="cheaper: all settings on so many splits (default 5), the best third on twice as many, "
-        "and so on; the choice is marked as made this way",
-    )
+    _quick(sub)
 
     sub = verb("status", status, "what has been run, what failed and why", _results)
     sub.add_argument("table", nargs="?", help="only what this table needs, e.g. table2")
@@ -227,6 +219,7 @@ def parser() -> argparse.ArgumentParser:
         default="2m",
         help="how long to do missing runs before the table is shown: 2m (default), 3h, or all",
     )
+    _quick(sub)
     sub.add_argument("--models", type=_names, help="only these models")
     sub.add_argument("--datasets", type=_names, help="only these datasets")
     sub.add_argument("--format", choices=["md", "csv", "tex", "json"], default="md")
@@ -334,6 +327,18 @@ def _workers(sub: argparse.ArgumentParser) -> None:
         "process, for debuggers",
     )
     sub.add_argument("--dask", metavar="ADDRESS", help="a Dask scheduler, e.g. tcp://host:8786")
+
+
+def _quick(sub: argparse.ArgumentParser) -> None:
+    sub.add_argument(
+        "--quick",
+        type=_positive,
+        nargs="?",
+        const=5,
+        metavar="SPLITS",
+        help="a cheaper search: all settings on so many splits (default 5), then the best two on "
+        "all 25; tables say so. Searches that saw less are done again",
+    )
 
 
 def _how(sub: argparse.ArgumentParser) -> None:
@@ -472,8 +477,9 @@ def run(arguments: argparse.Namespace) -> int:
 
 def tune(arguments: argparse.Namespace) -> int:
     """Choose one setting per model and dataset: the best mean validation balanced accuracy over
-    the 25 runs, of equals the first in grid order. Prints the test score of what was chosen."""
-    from benchmark.campaign import run_missing
+    the 25 splits; ties go to the first in grid order. A setting that cannot win any more is dropped
+    before it has seen all splits, which never changes the choice. Prints the test score of what was
+    chosen."""
     from benchmark.summary import FORMATS, summarise
     from benchmark.tune import require_search
     from benchmark.tune import tune as choose
@@ -481,22 +487,17 @@ def tune(arguments: argparse.Namespace) -> int:
     cells, protocol, means = _cells(arguments), _protocol(arguments), _means(arguments)
     require_search(cells)
     searched = [cell for cell in cells if cell.search.grid or cell.search.ranges]
-    choices = choose(searched, protocol, means, arguments.halving)
-    by_cell = {(choice.model, choice.dataset): choice for choice in choices}
-    rows, failures, absent = [], [], set()
-    for cell in searched:
-        choice = by_cell.get((cell.model, cell.data.label))
-        if choice is None:
-            absent.add(cell.data.name)
-            continue
-        specs = cell.specs(choice.params, protocol)
-        report = run_missing(specs, means, f"{cell.model} on {cell.data.label}")
-        failures += report.failures
-        rows.append(summarise(cell.model, cell.data.label, choice.params, specs, report.records))
+    choices, report = choose(searched, protocol, means, arguments.quick)
+    rows = []
+    for cell, choice in zip(searched, choices, strict=True):
+        if choice is not None:
+            specs = cell.specs(choice.params, protocol)
+            records, _ = means.store.find([spec.key for spec in specs])
+            rows.append(summarise(cell.model, cell.data.label, choice.params, specs, records))
     if rows:
         print(FORMATS[arguments.format](rows))
-    _tell_failures(failures)
-    return FAILED if failures else GAPS if absent else OK
+    _tell_failures(report.failures)
+    return FAILED if report.failures else GAPS if len(rows) < len(searched) else OK
 
 
 def status(arguments: argparse.Namespace) -> int:
@@ -653,7 +654,7 @@ def reproduce(arguments: argparse.Namespace) -> int:
         say(f"At most {arguments.budget:g} seconds of runs, then the table; --budget changes it.")
     failures: list[dict[str, Any]] = []
     try:
-        failures = fill(name, means, arguments.models, arguments.datasets)
+        failures = fill([name], means, arguments.models, arguments.datasets, arguments.quick)
     except KeyboardInterrupt:
         say("\nStopped; finished runs are kept. The table as it is now:")
     built = tables.build(name, arguments.results)

@@ -96,12 +96,12 @@ class Status:
 
 
 def load(ref: DataRef) -> Dataset:
-    """The dataset behind a reference; one or two are kept in memory per process."""
+    """The dataset behind a reference; a few are kept in memory per process."""
     places = [os.environ.get(name) for name in ("BENCHMARK_DATA", "BENCHMARK_CACHE")]
     return _load(canonical({"name": ref.name, "options": ref.options, "path": ref.path}), *places)
 
 
-@lru_cache(maxsize=2)
+@lru_cache(maxsize=4)
 def _load(key: str, *_places: str | None) -> Dataset:
     ref = DataRef(**json.loads(key))
     if ref.path is not None:

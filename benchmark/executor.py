@@ -5,11 +5,11 @@ All three speak the standard `concurrent.futures` interface, so nothing above kn
 
 from __future__ import annotations
 
+import heapq
 import json
 import re
 import threading
 import time
-from collections import deque
 from collections.abc import Collection, Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Executor, Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
@@ -134,8 +134,28 @@ def open_executor(
             pool.shutdown(cancel_futures=True)
 
 
+class Queue:
+    """Runs to be done, those of the first plans first; more may be pushed while it is emptied."""
+
+    def __init__(self, specs: Iterable[RunSpec] = ()) -> None:
+        self._heap: list[tuple[int, int, RunSpec]] = []
+        self._pushed = 0
+        for spec in specs:
+            self.push(0, spec)
+
+    def push(self, rank: int, spec: RunSpec) -> None:
+        heapq.heappush(self._heap, (rank, self._pushed, spec))
+        self._pushed += 1
+
+    def pop(self) -> RunSpec:
+        return heapq.heappop(self._heap)[2]
+
+    def __len__(self) -> int:
+        return len(self._heap)
+
+
 def run_all(
-    specs: Iterable[RunSpec],
+    specs: Iterable[RunSpec] | Queue,
     *,
     jobs: int,
     dask: str | None = None,
@@ -143,11 +163,11 @@ def run_all(
     keep: Collection[str] = (),
     deadline: float | None = None,
 ) -> Iterator[Outcome]:
-    """Yield the outcome of every spec, in the order in which they finish.
+    """Yield the outcome of every run, in the order in which they finish.
 
     At the deadline (on time.monotonic()'s clock) what is still running is dropped.
     """
-    todo = deque(specs)
+    todo = specs if isinstance(specs, Queue) else Queue(specs)
     running: dict[Future[Any], RunSpec] = {}
     if not todo:
         return
@@ -155,7 +175,7 @@ def run_all(
         while todo or running:
             # A bounded window: thousands of specs are never in flight together.
             while todo and len(running) < window:
-                spec = todo.popleft()
+                spec = todo.pop()
                 running[submit(spec)] = spec
             left = None if deadline is None else max(0.0, deadline - time.monotonic())
             done = wait(running, timeout=left, return_when=FIRST_COMPLETED).done

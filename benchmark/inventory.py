@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from benchmark import timing
-from benchmark.needs import Need, needs, specs_by_edition, timed
+from benchmark.costs import Costs, runs_of_search
+from benchmark.needs import Need, needs, searched_cell, specs_by_edition, timed
 from benchmark.plan import Protocol
 from benchmark.progress import say
 from benchmark.store import Problem, Store
@@ -48,38 +49,55 @@ def counts(results: Path) -> tuple[list[Row], bool]:
 
 
 def needed(table: str, results: Path) -> tuple[list[Row], bool]:
-    """What a table needs, per model, dataset and edition, and how much of it is there."""
-    store, rows = Store(results), []
+    """What a table needs, per model, dataset and edition, how much of it is there, and what the
+    rest costs."""
+    store, rows, protocol = Store(results), [], Protocol()
+    costs = Costs(store)
     for need in needs(table):
-        for edition, specs in specs_by_edition(need, results, Protocol()).items():
+        for edition, specs in specs_by_edition(need, results, protocol).items():
             if specs is None:
                 if edition == "prescribed":
-                    rows.append(_row(need, edition, "not tuned"))
+                    missing = runs_of_search(searched_cell(need), protocol, None, store)
+                    seconds = costs.of_runs(need.cell, missing)
+                    rows.append(_row(need, edition, "not tuned", seconds))
                 continue
             records, _ = store.find([spec.key for spec in specs])
             ok = sum(record["status"] == "ok" for record in records.values())
-            state = "complete" if ok == len(specs) else f"{ok} of {len(specs)} runs"
-            rows.append(_row(need, edition, state))
+            if ok == len(specs):
+                rows.append(_row(need, edition, "complete"))
+            else:
+                seconds = costs.of_runs(need.cell, len(specs) - ok)
+                rows.append(_row(need, edition, f"{ok} of {len(specs)} runs", seconds))
     for cell in timed(table):
         state = "complete" if timing.read(results, cell) else "not timed"
         rows.append(_row(Need(cell), "", state))
     return rows, all(row["state"] == "complete" for row in rows)
 
 
-def _row(need: Need, edition: str, state: str) -> Row:
+def _row(need: Need, edition: str, state: str, seconds: float | None = None) -> Row:
     extra = [f"{name}={value}" for name, value in (need.params or {}).items()]
     model = ":".join([need.cell.model, *extra])
-    return {"model": model, "dataset": need.cell.data.label, "edition": edition, "state": state}
+    return {
+        "model": model,
+        "dataset": need.cell.data.label,
+        "edition": edition,
+        "state": state,
+        "core_hours": None if seconds is None else round(seconds / 3600, 3),
+    }
 
 
 def to_text(rows: list[Row]) -> str:
     if not rows:
         return "No records yet. `python -m benchmark run --models knn --datasets colon` makes 25."
     head = list(rows[0])
-    return grid([head, *[[_cell(row[name]) for name in head] for row in rows]])
+    text = grid([head, *[[_cell(row[name]) for name in head] for row in rows]])
+    hours = sum(row.get("core_hours") or 0.0 for row in rows)
+    return f"{text}\nMissing: about {hours:.1f} core-hours." if hours else text
 
 
 def _cell(value: Any) -> str:
     if isinstance(value, dict):
         return ", ".join(f"{n} {kind}" for kind, n in value.items()) or "-"
+    if isinstance(value, float):
+        return f"{value:.2f}"
     return "-" if value is None else str(value)

@@ -301,8 +301,8 @@ def _note(plan: _Plan) -> str:
     choice = plan.choice
     if choice and plan.base and plan.cell and plan.cell.overrides:
         return f"other settings as chosen for {plan.cell.entry.name}"
-    if choice and choice.method == "halving":
-        return "settings chosen by successive halving, which is cheaper than the paper's rule"
+    if choice and not choice.by_rule:
+        return f"settings {choice.search_text}"
     if choice and (choice.repeats, choice.folds) != (PROTOCOL.repeats, PROTOCOL.folds):
         return f"settings chosen on {choice.repeats} x {choice.folds} splits"
     return ""

@@ -11,7 +11,7 @@ from benchmark.computed import LAMBDAS
 from benchmark.plan import Cell, Protocol
 from benchmark.recipes import Recipe, Source, read_recipe
 from benchmark.registry import check_name, data_ref, models, tables
-from benchmark.settings import prescribed, published
+from benchmark.settings import base_of, prescribed, published
 from benchmark.spec import RunSpec, parse_name
 from benchmark.transferability import SELECTORS
 
@@ -24,6 +24,16 @@ class Need:
     settings: str = "own"
     params: dict[str, Any] | None = None
     """Where a table asks for particular settings, these on top of the chosen ones."""
+
+    @property
+    def name(self) -> str:
+        """One per cell and settings, so that a cell which several tables need is done once."""
+        return f"{self.cell.model} on {self.cell.data.label}, {self.settings}, {self.params}"
+
+
+def searched_cell(need: Need) -> Cell:
+    """The cell whose search gives the settings: a variant may take those of its model."""
+    return base_of(need.cell) if need.settings == "base" else need.cell
 
 
 def needs(

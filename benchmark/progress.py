@@ -53,6 +53,14 @@ class Progress:
             self._bar.start()
             self._task = self._bar.add_task(self.title, total=self.total, note="")
 
+    def grow(self, total: int) -> None:
+        """More work has turned up: a search asks for runs as it learns."""
+        self.total = total
+        if not self._bar:
+            self._start()
+        if self._bar:
+            self._bar.update(self._task, total=total)
+
     def advance(self, record: dict[str, Any]) -> None:
         """Count one finished run."""
         if record["status"] == "ok":

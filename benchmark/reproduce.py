@@ -1,62 +1,137 @@
-"""Doing what a table is missing: tune where no choice exists, then run what the choices name."""
+"""Doing what tables are missing: tune where no choice exists, then run what the choices name."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from benchmark import timing
-from benchmark.campaign import Means, finished, run_missing
-from benchmark.needs import Need, needs, specs_of, timed
+from benchmark.campaign import Means, carry_out, finished
+from benchmark.costs import Costs, runs_of_search
+from benchmark.needs import Need, needs, searched_cell, specs_of, timed
 from benchmark.plan import Cell, Protocol
 from benchmark.progress import Progress, say
-from benchmark.settings import base_of, prescribed
+from benchmark.search import Plan
+from benchmark.settings import current, read_choice
 from benchmark.spec import MissingData
-from benchmark.tune import tune
+from benchmark.tune import choosing
+
+PROTOCOL = Protocol()
+
+
+@dataclass(frozen=True)
+class Gap:
+    """A cell that is missing runs, and what they cost."""
+
+    need: Need
+    search: bool
+    """Whether its settings have to be searched first."""
+    runs: int
+    """About how many runs are missing."""
+    seconds: float | None
+    """Of one thread; None if nothing like it was ever run."""
+
+
+def gaps(wanted: Sequence[Need], means: Means, quick: int | None) -> list[Gap]:
+    """The cells that are missing runs, cheapest first; those of unknown cost come last."""
+    costs = Costs(means.store)
+    found = [gap for need in wanted if (gap := gap_of(need, means, quick, costs)) is not None]
+    return sorted(found, key=lambda gap: (gap.seconds is None, gap.seconds or 0.0))
+
+
+def gap_of(need: Need, means: Means, quick: int | None, costs: Costs) -> Gap | None:
+    results, cell = means.store.root, searched_cell(need)
+    search = to_be_searched(cell, means, quick)
+    if search:
+        runs = runs_of_search(cell, PROTOCOL, quick, means.store)
+        if cell.model != need.cell.model or need.params:
+            runs += len(PROTOCOL.splits())
+    else:
+        keys = {spec.key for spec in specs_of(need, results, PROTOCOL)}
+        records, _ = means.store.find(sorted(keys))
+        done = [r for r in records.values() if finished(r, means.retry) and not means.force]
+        runs = len(keys) - len(done)
+        if not runs:
+            return None
+    return Gap(need, search, runs, costs.of_runs(need.cell, runs))
+
+
+def to_be_searched(cell: Cell, means: Means, quick: int | None) -> bool:
+    """Whether there is no choice yet, or one from a search that saw less than asked for."""
+    if not (cell.search.grid or cell.search.ranges):
+        return False
+    choice = read_choice(means.store.root, cell)
+    if choice is None or not current(choice, cell) or means.force:
+        return True
+    return quick is not None and choice.strength < (len(PROTOCOL.splits()), quick)
 
 
 def fill(
-    table: str, means: Means, only_models: Sequence[str] | None, only_datasets: Sequence[str] | None
+    tables: Sequence[str],
+    means: Means,
+    only_models: Sequence[str] | None,
+    only_datasets: Sequence[str] | None,
+    quick: int | None = None,
 ) -> list[dict[str, Any]]:
-    """Do the missing runs of a table, as far as the deadline allows; return those that failed."""
-    planned = needs(table, only_models, only_datasets)
-    results, protocol = means.store.root, Protocol()
-    lacking = [need for need in planned if _lacks(need, results, protocol, means)]
-    if lacking:
-        say(
-            f"{len(lacking)} of {len(planned)} cells lack runs, "
-            f"first {lacking[0].cell.model} on {lacking[0].cell.data.label}; "
-            f"`python -m benchmark status {table}` lists them."
-        )
+    """Do the missing runs of tables, as far as the deadline allows; return those that failed."""
+    wanted: dict[str, Need] = {}
+    for table in tables:
+        wanted |= {need.name: need for need in needs(table, only_models, only_datasets)}
+    missing = gaps(list(wanted.values()), means, quick)
+    begun = affordable(missing, means)
+    if missing:
+        say(_outlook(missing, begun, len(wanted)))
     # Cell by cell: whoever stops early has whole cells rather than a little of each.
-    failures: list[dict[str, Any]] = []
-    absent: set[str] = set()
-    for number, need in enumerate(lacking):
-        cell = need.cell
-        if cell.data.name in absent:
-            continue
-        if prescribed(results, cell, need.settings) is None:
-            tune([base_of(cell) if need.settings == "base" else cell], protocol, means)
-        title = f"{cell.model} on {cell.data.label}"
-        report = run_missing(specs_of(need, results, protocol), means, title)
-        failures += report.failures
-        absent |= report.absent
-        if means.deadline is not None and time.monotonic() >= means.deadline:
-            say(
-                f"The time budget is used up; {len(lacking) - number} cells still lack runs. "
-                f"`make reproduce-{table} BUDGET=all` does them all, and can be interrupted."
-            )
-            break
+    plans = [_completing(gap, means, quick) for gap in begun]
+    _, report = carry_out(plans, means, ", ".join(tables))
+    if report.unfinished:
+        say("The time budget is used up in the middle of a cell; the same command resumes.")
     shown = [
         cell
+        for table in tables
         for cell in timed(table)
         if (not only_models or cell.model in only_models)
         and (not only_datasets or cell.data.label in only_datasets)
     ]
-    take_times(shown, results, means.deadline, means.force)
-    return failures
+    take_times(shown, means.store.root, means.deadline, means.force)
+    return report.failures
+
+
+def affordable(missing: Sequence[Gap], means: Means) -> list[Gap]:
+    """The gaps that fit into the time that is left, cheapest first; all of them without a limit."""
+    if means.deadline is None:
+        return list(missing)
+    left = (means.deadline - time.monotonic()) * max(1, means.jobs)
+    taken = []
+    for gap in missing:
+        # Of unknown cost: begin it, the deadline will stop it.
+        if (gap.seconds or 0.0) <= left:
+            taken.append(gap)
+            left -= gap.seconds or 0.0
+    return taken
+
+
+def _outlook(missing: Sequence[Gap], begun: Sequence[Gap], total: int) -> str:
+    text = f"{len(missing)} of {total} cells are missing runs, about {hours(missing)} core-hours"
+    if len(begun) == len(missing):
+        return f"{text}; the cheapest come first."
+    fit = f"{len(begun)} fit into the budget" if begun else "none fits into the budget"
+    return f"{text}; {fit}. --budget all does everything, and can be interrupted and resumed."
+
+
+def hours(missing: Sequence[Gap]) -> str:
+    total = sum(gap.seconds or 0.0 for gap in missing) / 3600
+    return f"{total:.1f}" if total < 10 else f"{total:.0f}"
+
+
+def _completing(gap: Gap, means: Means, quick: int | None) -> Plan[None]:
+    """Search where that is needed, then the runs of the cell in both editions."""
+    if gap.search:
+        yield from choosing(searched_cell(gap.need), PROTOCOL, means, quick)
+    yield specs_of(gap.need, means.store.root, PROTOCOL)
 
 
 def take_times(
@@ -66,9 +141,9 @@ def take_times(
     from benchmark import stopwatch
 
     absent: set[str] = set()
-    lacking = [cell for cell in cells if force or timing.read(results, cell) is None]
-    with Progress(len(lacking), "timing") as progress:
-        for cell in lacking:
+    untimed = [cell for cell in cells if force or timing.read(results, cell) is None]
+    with Progress(len(untimed), "timing") as progress:
+        for cell in untimed:
             if deadline is not None and time.monotonic() >= deadline:
                 break
             try:
@@ -84,12 +159,3 @@ def take_times(
                 absent.add(cell.data.name)
             progress.step(f"{cell.model} {cell.data.label}")
     return absent
-
-
-def _lacks(need: Need, results: Path, protocol: Protocol, means: Means) -> bool:
-    if means.force or prescribed(results, need.cell, need.settings) is None:
-        return True
-    keys = [spec.key for spec in specs_of(need, results, protocol)]
-    records, problems = means.store.find(keys)
-    done = [key for key, record in records.items() if finished(record, means.retry)]
-    return bool(problems) or len(done) < len(set(keys))

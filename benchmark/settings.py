@@ -35,20 +35,55 @@ class Choice:
     model: str
     dataset: str
     method: str
-    """full | halving | optuna: how thorough the search was."""
+    """How the search went. By the paper's rule, every setting on every split: `full`, `race`, which
+    leaves out what cannot change the choice, and `optuna`, for ranges. Cheaper: `quick`, and
+    `halving`, which older choices were made by."""
     repeats: int
     folds: int
     splits: int
     """Runs behind the chosen setting's validation score."""
     revision: int
     search: str
-    """What was searched, as a hash: a choice from another grid is no choice."""
+    """What was searched, as a hash: a choice made on another grid is ignored."""
     params: dict[str, Any]
     valid: float
     edge: list[str]
     """Parameters whose chosen value is the first or last of its range: the optimum may lie beyond."""
     candidates: list[Candidate]
     data_sha256: str
+    tied: int = 0
+    """Of a quick search, how many settings shared the score at the cut; 1 if it was clear."""
+
+    @property
+    def by_rule(self) -> bool:
+        """Whether it is what the paper's rule chooses on these splits."""
+        return self.method in ("full", "race", "optuna")
+
+    @property
+    def strength(self) -> tuple[int, int]:
+        """What the choice rests on: splits behind the chosen setting, and behind every setting."""
+        fewest = min((c.runs for c in self.candidates if c.valid is not None), default=0)
+        return self.splits, self.splits if self.by_rule else fewest
+
+    @property
+    def search_text(self) -> str:
+        """The search in a few words, for footnotes."""
+        chosen, fewest = self.strength
+        if self.method == "quick":
+            finalists = sum(c.runs == chosen for c in self.candidates)
+            return f"chosen on {fewest} splits, {_count(finalists)} on {chosen}"
+        if self.method == "halving":
+            return f"chosen by successive halving from {_plural(fewest, 'split')}"
+        return f"chosen on {_plural(chosen, 'split')}"
+
+
+def _plural(number: int, noun: str) -> str:
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
+def _count(finalists: int) -> str:
+    words = {1: "one finalist", 2: "two finalists", 3: "three finalists"}
+    return words.get(finalists, f"{finalists} finalists")
 
 
 def search_digest(cell: Cell) -> str:

@@ -1,225 +1,94 @@
-"""Choosing settings by the paper's rule.
-
-One setting per model and dataset: the one with the best mean validation balanced accuracy over the
-25 runs; of equals the first in grid order. A candidate is an ordinary cached run, so choosing is
-reading records, and a choice can always be derived again.
-"""
+"""Choosing settings: carry out the searches, apply the rule, write the choices down."""
 
 from __future__ import annotations
 
-import statistics
 from collections.abc import Sequence
 from typing import Any
 
-from benchmark.campaign import Means, Report, run_missing
+from benchmark.campaign import Means, Report, carry_out
 from benchmark.plan import Cell, Protocol
 from benchmark.progress import say
+from benchmark.search import Entrant, Plan, Result, Unsettled, search
 from benchmark.settings import (
     Candidate,
     Choice,
-    choice_path,
     current,
     read_choice,
     search_digest,
     write_choice,
 )
-from benchmark.spec import RunSpec, UserError
+from benchmark.spec import UserError
 
 
 def tune(
-    cells: Sequence[Cell], protocol: Protocol, means: Means, first: int | None = None
-) -> list[Choice]:
-    """Choose the settings of every cell and write them down; warn where the grid's edge won.
+    cells: Sequence[Cell], protocol: Protocol, means: Means, quick: int | None = None
+) -> tuple[list[Choice | None], Report]:
+    """Choose the settings of every cell; each choice is written down as soon as it is found.
 
-    `first` asks for successive halving: on how many splits all candidates are tried.
+    `quick` asks for the cheaper search: on how many splits all settings are tried.
     """
-    gridded = [cell for cell in cells if cell.search.grid]
-    if first is None:
-        choices = _grids(gridded, protocol, means)
-    else:
-        choices = [_halving(cell, cell.candidates(), protocol, means, first) for cell in gridded]
-    choices += [_optuna(cell, protocol, means, first) for cell in cells if cell.search.ranges]
-    return [choice for choice in choices if choice is not None]
+    plans = [choosing(cell, protocol, means, quick) for cell in cells]
+    title = f"{cells[0].model} on {cells[0].data.label}"
+    title += f" and {len(cells) - 1} more" if len(cells) > 1 else ""
+    return carry_out(plans, means, title)
 
 
-def _grids(cells: Sequence[Cell], protocol: Protocol, means: Means) -> list[Choice | None]:
-    """Every candidate on every split: all cells' runs in one go, then one choice each."""
-    plans = [
-        (cell, [(params, cell.specs(params, protocol)) for params in cell.candidates()])
-        for cell in cells
-    ]
-    wanted = [spec for _, plan in plans for _, specs in plan for spec in specs]
-    report = run_missing(wanted, means, "tuning")
-    return [
-        choose(
-            cell,
-            protocol,
-            [measure(*candidate, report) for candidate in plan],
-            "full",
-            report,
-            means,
-        )
-        for cell, plan in plans
-    ]
-
-
-def _halving(
-    cell: Cell,
-    candidates: Sequence[dict[str, Any]],
-    protocol: Protocol,
-    means: Means,
-    first: int,
-) -> Choice | None:
-    """All candidates on the first few splits, the best third on twice as many, and so on."""
-    alive = list(candidates)
-    tried: dict[int, Candidate] = {}
-    splits, total = min(first, len(protocol.splits())), len(protocol.splits())
-    while True:
-        plan = [(params, cell.specs(params, protocol)[:splits]) for params in alive]
-        wanted = [spec for _, specs in plan for spec in specs]
-        report = run_missing(wanted, means, f"{cell.model} on {cell.data.label}, {splits} splits")
-        if report.unfinished:
-            return None
-        scored = [measure(params, specs, report) for params, specs in plan]
-        for candidate in scored:
-            tried[candidates.index(candidate.params)] = candidate
-        # Stable, so that of equals the first in grid order survives.
-        ranked = sorted(scored, key=lambda c: -_score(c))
-        if splits == total or len(ranked) <= 2:
-            break
-        keep = {id(c) for c in ranked[: max(2, len(ranked) // 3)]}
-        alive = [c.params for c in scored if id(c) in keep]
-        splits = min(2 * splits, total)
-    shown = [tried[i] for i in sorted(tried)]
-    return choose(cell, protocol, scored, "halving", report, means, shown)
-
-
-def _optuna(cell: Cell, protocol: Protocol, means: Means, first: int | None) -> Choice | None:
-    """Continuous ranges: Optuna's TPE with a fixed seed and a journal that survives a kill.
-
-    Optuna's storages do not keep the sampler's random state, so each trial's sampler is seeded with
-    the number of finished trials: a resumed search asks exactly what an unbroken one would.
-
-    With `first`, a trial sees so many splits only, and halving decides among the trials.
-    """
-    import optuna
-    from optuna.storages.journal import JournalFileBackend
-
-    optuna.logging.set_verbosity(optuna.logging.ERROR)
-    search = cell.search
-    journal = choice_path(means.store.root, cell).with_suffix(".journal")
-    journal.parent.mkdir(parents=True, exist_ok=True)
-    begun = journal.exists()
-    splits = min(first or len(protocol.splits()), len(protocol.splits()))
-    # The journal belongs to one question: other ranges or other splits start a new study in it.
-    question = f"{cell.specs({}, protocol)[0].setting}-{splits}-{search.ranges}"
-    study = optuna.create_study(
-        study_name=question,
-        storage=optuna.storages.JournalStorage(JournalFileBackend(str(journal))),
-        direction="maximize",
-        load_if_exists=True,
-    )
-    for stale in study.get_trials(deepcopy=False, states=(optuna.trial.TrialState.RUNNING,)):
-        # A kill left it half done. Its runs are cached, and the next trial asks the same again.
-        study.tell(stale.number, state=optuna.trial.TrialState.FAIL)
-    distributions: dict[str, optuna.distributions.BaseDistribution] = {
-        name: optuna.distributions.FloatDistribution(r.low, r.high, log=r.log)
-        for name, r in search.ranges.items()
-    }
-    tried: list[Candidate] = []
-    report = Report()
-    points = [point for point in cell.candidates() for _ in range(search.trials)]
-    for number, point in enumerate(points):
-        complete = study.get_trials(deepcopy=False, states=(optuna.trial.TrialState.COMPLETE,))
-        if number < len(complete):
-            params = {**point, **complete[number].params}
-        else:
-            study.sampler = optuna.samplers.TPESampler(seed=42 + number)
-            trial = study.ask(distributions)
-            params = {**point, **trial.params}
-        specs = cell.specs(params, protocol)[:splits]
-        title = f"{cell.model} on {cell.data.label}, trial {number + 1}/{len(points)}"
-        last = run_missing(specs, means, title)
-        report.records |= last.records
-        report.absent |= last.absent
-        if last.absent and not begun:
-            journal.unlink()  # it holds a question only, which the next attempt asks again
-        if last.absent or last.unfinished:
-            return None
-        tried.append(measure(params, specs, report))
-        if number >= len(complete):
-            # A trial with a failed run is worth nothing, but the search has to know that.
-            study.tell(trial, tried[-1].valid if tried[-1].valid is not None else 0.0)
-    if first is not None:
-        return _halving(cell, [c.params for c in tried], protocol, means, splits)
-    return choose(cell, protocol, tried, "optuna", report, means)
-
-
-def measure(params: dict[str, Any], specs: Sequence[RunSpec], report: Report) -> Candidate:
-    """A candidate's mean validation score; None as soon as one of its runs failed."""
-    records = [report.ok(spec) for spec in specs]
-    scores = [r["scores"]["valid"]["balanced_accuracy"] for r in records if r]
-    whole = len(scores) == len(specs)
-    return Candidate(params, statistics.fmean(scores) if whole else None, len(scores))
-
-
-def _score(candidate: Candidate) -> float:
-    # Means of equal scores can differ in the last bit, and would then not tie.
-    return -1.0 if candidate.valid is None else round(candidate.valid, 12)
-
-
-def choose(
-    cell: Cell,
-    protocol: Protocol,
-    candidates: Sequence[Candidate],
-    method: str,
-    report: Report,
-    means: Means,
-    shown: Sequence[Candidate] | None = None,
-) -> Choice | None:
-    """Apply the rule and write the choice; None, with a reason, if no candidate ran through."""
-    best = max(candidates, key=_score)  # max keeps the first of equals
-    if best.valid is None:
-        if cell.data.name not in report.absent and not report.unfinished:
-            say(f"{cell.model} on {cell.data.label}: not tuned, every setting had a failed run.")
-        return None
-    existing = read_choice(means.store.root, cell)
-    kept = existing and current(existing, cell) and weaker(method, best.runs, existing)
-    if existing and kept and not means.force:
+def choosing(
+    cell: Cell, protocol: Protocol, means: Means, quick: int | None
+) -> Plan[Choice | None]:
+    """The plan of a search that ends with a choice on disk, or says why there is none."""
+    try:
+        result = yield from search(cell, protocol, quick)
+    except Unsettled as trouble:
         say(
-            f"{cell.model} on {cell.data.label}: the choice that exists rests on a fuller search "
-            f"({existing.method}, {existing.splits} splits) and is kept; --force replaces it."
+            f"{cell.model} on {cell.data.label}: not tuned, because a run did not finish "
+            f"({trouble}). The same command tries it again."
+        )
+        return None
+    return _settle(cell, protocol, result, means)
+
+
+def _settle(cell: Cell, protocol: Protocol, result: Result, means: Means) -> Choice | None:
+    """Write the choice, unless one exists that rests on a fuller search."""
+    where = f"{cell.model} on {cell.data.label}"
+    if result.best is None:
+        say(f"{where}: not tuned, every setting had a failed run.")
+        return None
+    choice = choice_of(cell, protocol, result, result.best)
+    existing = read_choice(means.store.root, cell)
+    stands = existing is not None and current(existing, cell) and not means.force
+    if existing is not None and stands and existing.strength > choice.strength:
+        say(
+            f"{where}: the choice that exists rests on a fuller search ({existing.search_text}) "
+            f"and is kept; --force replaces it."
         )
         return existing
-    edge = at_edge(cell, best.params)
-    record = report.records[cell.specs(best.params, protocol)[0].key]
-    choice = Choice(
-        model=cell.model,
-        dataset=cell.data.label,
-        method=method,
-        repeats=protocol.repeats,
-        folds=protocol.folds,
-        splits=best.runs,
-        revision=cell.entry.revision,
-        search=search_digest(cell),
-        params=best.params,
-        valid=best.valid,
-        edge=edge,
-        candidates=list(shown or candidates),
-        data_sha256=record["data"]["sha256"],
-    )
     write_choice(means.store.root, cell, choice)
-    if edge:
-        values = ", ".join(f"{name} = {best.params[name]:g}" for name in edge)
-        say(
-            f"{cell.model} on {cell.data.label}: {values} was chosen at the edge of what was searched."
-        )
+    if choice.edge:
+        values = ", ".join(f"{name} = {choice.params[name]:g}" for name in choice.edge)
+        say(f"{where}: {values} was chosen at the edge of what was searched.")
     return choice
 
 
-def weaker(method: str, splits: int, existing: Choice) -> bool:
-    """Whether a search saw less than the one behind the existing choice."""
-    return (method == "halving", -splits) > (existing.method == "halving", -existing.splits)
+def choice_of(cell: Cell, protocol: Protocol, result: Result, best: Entrant) -> Choice:
+    return Choice(
+        model=cell.model,
+        dataset=cell.data.label,
+        method=result.method,
+        repeats=protocol.repeats,
+        folds=protocol.folds,
+        splits=best.seen,
+        revision=cell.entry.revision,
+        search=search_digest(cell),
+        params=best.params,
+        valid=best.mean,
+        edge=at_edge(cell, best.params),
+        candidates=[
+            Candidate(e.params, None if e.out else e.mean, e.seen) for e in result.entrants
+        ],
+        data_sha256=best.data_sha256,
+        tied=result.tied,
+    )
 
 
 def at_edge(cell: Cell, params: dict[str, Any]) -> list[str]:

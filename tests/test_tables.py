@@ -76,9 +76,10 @@ def add(results, method, dataset, params, scores, **fields):
 
 def tune(results, method, dataset, params, how="full", splits=25):
     made = cell_of(method, dataset)
+    seen = [settings.Candidate(params, 0.8, runs) for runs in (5, splits, splits)]
     choice = settings.Choice(
         method, dataset, how, splits // 5, 5, splits, made.entry.revision,
-        settings.search_digest(made), params, 0.8, [], [], "",
+        settings.search_digest(made), params, 0.8, [], seen, "",
     )  # fmt: skip
     settings.write_choice(results, made, choice)
 
@@ -368,13 +369,13 @@ def test_a_damaged_choice_is_named_and_is_a_gap(results, capsys):
 
 
 def test_cheaper_searches_are_marked(results):
-    tune(results, "knn", "colon", {"n_neighbors": 5}, how="halving")
+    tune(results, "knn", "colon", {"n_neighbors": 5}, how="quick")
     add(results, "knn", "colon", {"n_neighbors": 5}, spread(71.65, 12.03))
     tune(results, "svm", "colon", {"C": 1.0}, splits=10)
     add(results, "svm", "colon", {"C": 1.0}, spread(71, 12))
     table = build(results, datasets=["colon"])
-    assert "settings chosen by successive halving" in only(table).note
-    assert "settings chosen by successive halving" in render.to_markdown(table)
+    note = "settings chosen on 5 splits, two finalists on 25"
+    assert only(table).note == note and note in render.to_markdown(table)
     assert only(table, "svm").note == "settings chosen on 2 x 5 splits"
 
 

@@ -160,7 +160,10 @@ function settingPart(setting) {
 }
 
 function choicePart(choice) {
-  const how = { full: "the best mean validation balanced accuracy of all candidates", halving: "successive halving", optuna: "Optuna’s search" }[choice.method] || choice.method;
+  const how = {
+    full: "the best mean validation balanced accuracy of all candidates", race: "the best mean validation balanced accuracy; candidates that could not win any more were dropped",
+    quick: "a quick search whose best two saw all splits", halving: "successive halving", optuna: "Optuna’s search",
+  }[choice.method] || choice.method;
   const percent = (x) => (x === null ? "failed" : (100 * x).toFixed(2));
   const chosen = JSON.stringify(choice.params);
   const candidates = [...choice.candidates].sort((a, b) => (b.valid ?? -1) - (a.valid ?? -1));
