@@ -36,12 +36,12 @@ SYNTHETIC := syn1,syn2,syn3,syn1:generator=fixed,syn2:generator=fixed,syn3:gener
 RUN := $(BIN)/python -m benchmark run --jobs $(JOBS)
 TUNE := $(BIN)/python -m benchmark tune --jobs $(JOBS)
 campaign: .venv/.installed ## The runs behind the shipped tables
-	$(RUN) --models catboost --datasets prostate
 	$(TUNE) --models rf,lightgbm,lasso --datasets $(TABULAR)
 	$(TUNE) --models mlp,realx,protogate,lspin --datasets $(TABULAR) --quick
 	$(TUNE) --models lasso --datasets $(REAL)
 	$(TUNE) --models tabnet,realx --datasets $(REAL) --quick
 	$(TUNE) --models protogate --datasets $(REAL) --quick
+	$(RUN) --models catboost --datasets prostate
 	$(TUNE) --models mlp,lspin,llspin --datasets colon --quick
 	$(TUNE) --models realx,tabnet,lspin,llspin,protogate --datasets $(SYNTHETIC) --quick
 	$(TUNE) --models protogate-global,protogate-local --datasets $(REAL) --quick
