@@ -2,7 +2,7 @@
 
 import sys
 
-from benchmark.cli import main
+from benchmark.cli.main import main
 
 if __name__ == "__main__":
     sys.exit(main())

@@ -9,7 +9,7 @@ import numpy.typing as npt
 import pandas as pd
 from sklearn.model_selection import train_test_split
 
-from benchmark.spec import UserError
+from benchmark.protocol.spec import UserError
 
 from .raw import Raw
 

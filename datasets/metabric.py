@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from benchmark.spec import UserError
+from benchmark.protocol.spec import UserError
 
 from .cohort import common_genes, draw, read_genes, read_prepared
 from .raw import Raw

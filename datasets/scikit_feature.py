@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 from scipy.io import loadmat
 
-from benchmark.spec import UserError
+from benchmark.protocol.spec import UserError
 
 from .raw import Raw
 

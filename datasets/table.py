@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from benchmark.spec import FOLDS, UserError
+from benchmark.protocol.spec import FOLDS, UserError
 
 from . import arff
 from .raw import Raw

@@ -12,13 +12,13 @@ import tempfile
 import time
 from pathlib import Path
 
-from benchmark import tables
-from benchmark.executor import WorkerPool
 from benchmark.paper import DATASETS, METHODS
-from benchmark.registry import data_ref, load_class, make_spec, models
-from benchmark.spec import Outcome
-from benchmark.store import Store
-from benchmark.worker import Limits
+from benchmark.protocol.registry import data_ref, load_class, make_spec, models
+from benchmark.protocol.spec import Outcome
+from benchmark.run.executor import WorkerPool
+from benchmark.run.records import Store
+from benchmark.run.worker import Limits
+from benchmark.tables.build import build_table
 
 WORK = ("load", "fit", "predict")
 
@@ -58,7 +58,7 @@ def full_table(store: Store) -> int:
                 store.write(Outcome(record))
     load_class(entry)  # variants are checked against the class; its import is not the table's cost
     start = time.perf_counter()
-    built = tables.build("table2", store.root, methods=sorted(methods), datasets=list(DATASETS))
+    built = build_table("table2", store.root, methods=sorted(methods), datasets=list(DATASETS))
     seconds = time.perf_counter() - start
     n = sum(result.n for result in built.shown)
     print(f"Table 2 from {n} records: {seconds:.2f} s")

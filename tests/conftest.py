@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
-from benchmark import registry
-from benchmark.plan import Cell, Protocol
-from benchmark.runtime import ONE_THREAD
-from benchmark.spec import SCHEMA, digest, failed
-from benchmark.store import Store, encode
+from benchmark.protocol import registry
+from benchmark.protocol.plan import Cell, Protocol
+from benchmark.protocol.spec import SCHEMA, digest, failed
+from benchmark.run.machine import ONE_THREAD
+from benchmark.run.records import Store, encode
 
 # As in a run: one thread. Set before anything imports numpy or torch, whose pools would otherwise
 # fight each other for the cores when tests run side by side.

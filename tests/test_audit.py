@@ -16,9 +16,11 @@ from conftest import ROOT
 from hypothesis import given
 from hypothesis import strategies as st
 
-from benchmark import audit, paper, registry
-from benchmark.audit import attainable, findings, statements
-from benchmark.audit.findings import FAILS, HOLDS, OPEN
+from benchmark import paper
+from benchmark.judge import audit
+from benchmark.judge.audit import attainable, findings, statements
+from benchmark.judge.audit.findings import FAILS, HOLDS, OPEN
+from benchmark.protocol import registry
 
 ALL = audit.audit()
 BY_ID = {finding.id: finding for finding in ALL}
@@ -254,7 +256,7 @@ def test_stratified_folds(size):
 def test_fold_sizes_are_those_of_the_splits():
     import numpy as np
 
-    from benchmark.splits import make_split
+    from benchmark.protocol.splits import make_split
 
     for dataset in ("colon", "prostate", "cnae-9"):
         classes = list(registry.datasets()[dataset].classes.values())

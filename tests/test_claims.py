@@ -12,24 +12,26 @@ import numpy as np
 import pytest
 from conftest import add_runs, spread
 
-from benchmark import claims, claims_render, evidence, paper
-from benchmark import statistics as stats
-from benchmark.audit import audit
-from benchmark.audit.findings import FAILS, HOLDS, OPEN
-from benchmark.cells import Gap, Result, Table
-from benchmark.claims import NOT_SO_FAR, SO_FAR, TOO_FEW
-from benchmark.cli import main
-from benchmark.computed import with_computed
-from benchmark.recipes import read_recipe
-from benchmark.settings import EDITIONS
-from benchmark.spec import UserError
-from benchmark.statistics import Verdict
-from benchmark.store import Store
+from benchmark import paper
+from benchmark.cli.main import main
+from benchmark.judge.audit import audit
+from benchmark.judge.audit.findings import FAILS, HOLDS, OPEN
+from benchmark.judge.claims import check, evidence
+from benchmark.judge.claims import render as claims_render
+from benchmark.judge.claims.check import NOT_SO_FAR, SO_FAR, TOO_FEW
+from benchmark.protocol.choices import EDITIONS
+from benchmark.protocol.spec import UserError
+from benchmark.run.records import Store
+from benchmark.tables import statistics as stats
+from benchmark.tables.computed import with_computed
+from benchmark.tables.recipes import read_recipe
+from benchmark.tables.statistics import Verdict
+from benchmark.tables.table import Gap, Result, Table
 
 BA = "balanced_accuracy"
 NUMBER = r"\d+\.\d+"
-ALL = {s.id: s for s in claims.statements()}
-ON_PAPER = {name: claims.judge(s, evidence.OnPaper())[0] for name, s in ALL.items()}
+ALL = {s.id: s for s in check.statements()}
+ON_PAPER = {name: check.judge(s, evidence.OnPaper())[0] for name, s in ALL.items()}
 SETS = paper.DATASETS
 AT_HAND = ("colon", "lung", "prostate", "toxicity")
 
@@ -63,7 +65,7 @@ def built(cells, tmp_path=None):
 
 
 def judged(name, cells, edition="prescribed", tmp_path=None):
-    return claims.judge(ALL[name], evidence.InRuns(built(cells, tmp_path), edition))[0]
+    return check.judge(ALL[name], evidence.InRuns(built(cells, tmp_path), edition))[0]
 
 
 def accuracies(methods, datasets, table=2, **better):
@@ -82,7 +84,7 @@ FIRST = ("protogate", *(m for m in paper.METHODS if m != "protogate"))
 
 
 def test_ids_are_unique_and_there_are_enough():
-    assert len(ALL) == len(claims.statements()) >= 25
+    assert len(ALL) == len(check.statements()) >= 25
     assert {s.topic for s in ALL.values()} == {
         "accuracy", "sparsity", "efficiency", "ablations", "other data", "fidelity",
         "transferability",
@@ -163,7 +165,7 @@ def test_the_audit_says_the_same_about_the_same_sentences():
 
 
 def test_printed_cells_that_the_audit_doubts_are_named():
-    found = {c.statement.id: c.doubts for c in claims.judge_all(built({}))}
+    found = {c.statement.id: c.doubts for c in check.judge_all(built({}))}
     assert found["top-three"] == ("protogate-lung-repeated",)
     assert "t10-rf-colon" in found["sparsest"]
     assert found["transfer-knn"] == ("t23-normalised-knn",)
@@ -209,7 +211,7 @@ def test_the_first_entry_is_the_mean_itself():
 
 
 def test_without_runs_nothing_can_be_said():
-    for claim in claims.judge_all(built({})):
+    for claim in check.judge_all(built({})):
         assert list(claim.ours) == ["prescribed"]
         assert (claim.outcome.word, claim.outcome.support) == (TOO_FEW, None)
         assert claim.outcome.known == 0 < claim.outcome.comparisons
@@ -396,10 +398,10 @@ def test_rank_differences_come_from_the_runs_of_all_ten(tmp_path):
 
 def test_the_published_edition_is_shown_where_it_has_cells_of_its_own():
     cells = accuracies(FIRST, ["colon"])
-    plain = claims.judge_all(built(cells), ["top-three"])[0]
+    plain = check.judge_all(built(cells), ["top-three"])[0]
     assert list(plain.ours) == ["prescribed"]
     cells |= {(2, m, "colon", BA, "published"): [99.0] * 25 for m in ("ridge", "svm", "mlp")}
-    both = claims.judge_all(built(cells), ["top-three"])[0]
+    both = check.judge_all(built(cells), ["top-three"])[0]
     assert both.outcome.word == SO_FAR
     assert (both.ours["published"].word, both.ours["published"].evidence) == (FAILS, "colon 4")
 
@@ -432,7 +434,7 @@ def test_values_over_some_datasets_only_count_so_far():
     part = Gap("incomplete", "over 2 of 7 datasets (colon, lung)")
     for place, whole in tables["table23"].results.items():
         tables["table23"].results[place] = replace(whole, gap=part)
-    found, _ = claims.judge(ALL["transfer-knn"], evidence.InRuns(tables, "prescribed"))
+    found, _ = check.judge(ALL["transfer-knn"], evidence.InRuns(tables, "prescribed"))
     assert (found.word, found.support, found.lacking) == (SO_FAR, None, "the other datasets")
     assert found.evidence == (
         "3 of 3 comparisons; closest: KNN, ProtoGate 48.00 against KNN, ProtoGate-local 47.00, "
@@ -463,7 +465,7 @@ def whole(tmp_path_factory):
 
 def test_the_papers_numbers_as_runs_give_the_papers_verdicts(whole):
     started = time.process_time()
-    found = claims.judge_all(whole)
+    found = check.judge_all(whole)
     assert time.process_time() - started < 3
     for claim in found:
         name, ours = claim.statement.id, claim.outcome
@@ -480,9 +482,9 @@ def test_the_papers_numbers_as_runs_give_the_papers_verdicts(whole):
 
 def test_the_same_tables_give_the_same_words_and_shares(whole):
     names = ["clear-margin", "best-rank", "never-positive"]
-    first = claims_render.render(claims.judge_all(whole, names), "json")
+    first = claims_render.render(check.judge_all(whole, names), "json")
     evidence.redraws.cache_clear()
-    assert claims_render.render(claims.judge_all(whole, names), "json") == first
+    assert claims_render.render(check.judge_all(whole, names), "json") == first
 
 
 # From records to text
@@ -506,7 +508,7 @@ def results(tmp_path, register):
 
 def test_claims_are_built_from_records(results):
     found = {
-        c.statement.id: c.outcome for c in claims.build(results, ["top-three", "lspin-accurate"])
+        c.statement.id: c.outcome for c in check.build(results, ["top-three", "lspin-accurate"])
     }
     assert list(found) == ["top-three", "lspin-accurate"]
     assert found["top-three"].word == SO_FAR
@@ -517,12 +519,12 @@ def test_claims_are_built_from_records(results):
 
 def test_unknown_claims_are_refused(results):
     with pytest.raises(UserError, match="Unknown claim 'top-four'"):
-        claims.build(results, ["top-four"])
+        check.build(results, ["top-four"])
 
 
 @pytest.fixture
 def some(results):
-    return claims.build(results, ["top-three", "generally-ahead", "global-to-local"])
+    return check.build(results, ["top-three", "generally-ahead", "global-to-local"])
 
 
 def test_text_has_a_block_per_claim(some):
@@ -569,8 +571,8 @@ def test_json_holds_everything(some):
     [(0.0, "0 %"), (0.004, "< 1 %"), (0.5, "50 %"), (0.996, "> 99 %"), (1.0, "100 %")],
 )
 def test_rare_redraws_are_not_rounded_away(support, shown):
-    outcome = claims.Outcome(SO_FAR, "x", 1, 1, 1, support)
-    claim = claims.Claim(ALL["top-three"], ON_PAPER["top-three"], {"prescribed": outcome})
+    outcome = check.Outcome(SO_FAR, "x", 1, 1, 1, support)
+    claim = check.Claim(ALL["top-three"], ON_PAPER["top-three"], {"prescribed": outcome})
     assert f"| holds so far ({shown}) |" in claims_render.render([claim], "md")
 
 
@@ -588,7 +590,7 @@ def test_help_explains_the_words(capsys):
     with pytest.raises(SystemExit):
         main(["claims", "--help"])
     text = " ".join(capsys.readouterr().out.split())
-    for word in claims.WORDS:
+    for word in check.WORDS:
         assert f"`{word}`" in text
     assert f"{evidence.DRAWS} redraws" in text
 

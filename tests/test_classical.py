@@ -4,7 +4,7 @@ import catboost
 import numpy as np
 import pytest
 
-from benchmark.registry import load_class, models
+from benchmark.protocol.registry import load_class, models
 
 
 def build(name, **settings):

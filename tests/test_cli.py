@@ -9,10 +9,10 @@ import sys
 import pytest
 from conftest import ROOT
 
-from benchmark.registry import datasets, models
-from benchmark.spec import Outcome
-from benchmark.store import Store
-from benchmark.verify import differences
+from benchmark.protocol.registry import datasets, models
+from benchmark.protocol.spec import Outcome
+from benchmark.run.records import Store
+from benchmark.run.verify import differences
 
 
 def test_help_teaches(cli):

@@ -6,13 +6,13 @@ from pathlib import Path
 import pytest
 from conftest import add_runs, cell_of, spread
 
-from benchmark.campaign import Means
-from benchmark.costs import Costs, runs_of_search
-from benchmark.needs import Need
-from benchmark.plan import Protocol
-from benchmark.reproduce import affordable, gaps, to_be_searched
-from benchmark.settings import Candidate, Choice, search_digest, write_choice
-from benchmark.store import Store
+from benchmark.protocol.choices import Candidate, Choice, search_digest, write_choice
+from benchmark.protocol.plan import Protocol
+from benchmark.run.campaign import Means
+from benchmark.run.costs import Costs, runs_of_search
+from benchmark.run.records import Store
+from benchmark.tables.needs import Need
+from benchmark.tables.reproduce import affordable, gaps, to_be_searched
 
 
 def timed(results, method, dataset, seconds, runs=25, params=None):

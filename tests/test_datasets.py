@@ -27,9 +27,10 @@ from sklearn.metrics import balanced_accuracy_score
 from sklearn.model_selection import StratifiedKFold, train_test_split
 from sklearn.neighbors import KNeighborsClassifier
 
-from benchmark import data
-from benchmark.registry import DatasetEntry, data_ref, datasets
-from benchmark.spec import DataRef, MissingData, UserError
+from benchmark.data import checks, dataset, getting, places
+from benchmark.data import load as loading
+from benchmark.protocol.registry import DatasetEntry, data_ref, datasets
+from benchmark.protocol.spec import DataRef, MissingData, UserError
 
 ROOT = Path(__file__).resolve().parent.parent
 EMBEDDED = ("colon", "mfeat-fourier", "vehicle")
@@ -40,7 +41,7 @@ DERIVED = ("meta-dr", "meta-pam", "tcga-2y")
 def real(name):
     """A dataset from the real data folder, or a skip that names the missing file."""
     folder = os.environ.get("BENCHMARK_DATA")
-    location = data.locate(name) if folder else None
+    location = places.locate(name) if folder else None
     if location is None or location.place != "data folder":
         files = " or ".join(file["name"] for file in datasets()[name].files)
         pytest.skip(f"{files} is not in the folder named by BENCHMARK_DATA")
@@ -84,7 +85,7 @@ def test_entry_is_consistent(name):
 
 
 def test_no_pickle_is_ever_loaded():
-    sources = [*(ROOT / "datasets").rglob("*.py"), ROOT / "benchmark" / "data.py"]
+    sources = [*(ROOT / "datasets").rglob("*.py"), *(ROOT / "benchmark" / "data").glob("*.py")]
     for path in sources:
         text = path.read_text("utf-8")
         assert "import pickle" not in text
@@ -99,7 +100,7 @@ def test_no_pickle_is_ever_loaded():
 @pytest.mark.parametrize("name", [*EMBEDDED, *FROM_FILES])
 def test_real_file_is_the_reference_data(name):
     real(name)
-    entry, loaded = datasets()[name], data.load(DataRef(name))
+    entry, loaded = datasets()[name], loading.load(DataRef(name))
     assert loaded.sha256 == entry.content
     assert loaded.X.shape == entry.shape
     assert loaded.X.dtype == np.float64
@@ -107,12 +108,12 @@ def test_real_file_is_the_reference_data(name):
     assert dict(zip(loaded.classes, np.bincount(loaded.y).tolist(), strict=True)) == entry.classes
     assert list(loaded.classes) == list(entry.classes), "codes must follow the registry's order"
     assert len(loaded.features) == len(set(loaded.features)) == entry.shape[1]
-    assert data.probe(loaded.X, loaded.y) == pytest.approx(entry.probe)
+    assert checks.probe(loaded.X, loaded.y) == pytest.approx(entry.probe)
 
 
 @pytest.mark.parametrize("name", EMBEDDED)
 def test_embedded_copy_is_the_reference_data(name, nowhere):
-    loaded = data.load(DataRef(name))
+    loaded = loading.load(DataRef(name))
     assert loaded.source == f"embedded: {name}.npz"
     assert loaded.sha256 == datasets()[name].content
     assert loaded.notes == ()
@@ -130,7 +131,7 @@ def test_lung_leaves_out_the_rows_of_class_five():
     location = real("lung")
     content = scipy.io.loadmat(location.paths["table"])
     kept = np.delete(np.arange(203), np.arange(156, 162))
-    loaded = data.load(DataRef("lung"))
+    loaded = loading.load(DataRef("lung"))
     assert np.array_equal(loaded.X, content["X"][kept])
     assert np.array_equal(loaded.y, content["Y"].ravel()[kept] - 1)
     assert "6 rows of class [5] left out" in loaded.notes
@@ -139,14 +140,14 @@ def test_lung_leaves_out_the_rows_of_class_five():
 def test_rounding_makes_pmlbs_fourier_file_equal_to_the_embedded_one():
     location = real("mfeat-fourier")
     exact = pd.read_csv(location.paths["table"], sep="\t").iloc[:, :-1].to_numpy()
-    loaded = data.load(DataRef("mfeat-fourier")).X
+    loaded = loading.load(DataRef("mfeat-fourier")).X
     assert not np.array_equal(loaded, exact)
     assert np.abs(loaded - exact).max() < 5.1e-6
 
 
 def test_arrays_are_read_only_and_loading_is_cached(nowhere):
-    loaded = data.load(DataRef("colon"))
-    assert data.load(DataRef("colon")) is loaded
+    loaded = loading.load(DataRef("colon"))
+    assert loading.load(DataRef("colon")) is loaded
     with pytest.raises(ValueError, match="read-only"):
         loaded.X[0, 0] = 1
     with pytest.raises(ValueError, match="read-only"):
@@ -168,7 +169,7 @@ def test_nearest_neighbours_reach_the_published_cell(name):
     if name not in EMBEDDED:
         real(name)
     k, mean, deviation = KNN[name]
-    loaded = data.load(DataRef(name))
+    loaded = loading.load(DataRef(name))
     scores = []
     for repeat in range(5):
         folds = StratifiedKFold(5, shuffle=True, random_state=repeat)
@@ -196,54 +197,54 @@ def folder_with(nowhere, monkeypatch, name, X, y):
 
 
 def test_a_saved_again_file_with_equal_content_is_accepted(nowhere, monkeypatch):
-    colon = data.load(DataRef("colon"))
+    colon = loading.load(DataRef("colon"))
     folder_with(nowhere, monkeypatch, "colon.mat", colon.X, np.where(colon.y == 1, 1, -1))
-    again = data.load(DataRef("colon"))
+    again = loading.load(DataRef("colon"))
     assert again.source == "data folder: colon.mat"
     assert again.sha256 == colon.sha256
 
 
 def test_equal_data_in_another_precision_are_accepted_with_a_note(nowhere, monkeypatch):
-    colon = data.load(DataRef("colon"))
+    colon = loading.load(DataRef("colon"))
     folder_with(nowhere, monkeypatch, "colon.mat", colon.X + 1e-8, np.where(colon.y == 1, 1, -1))
-    again = data.load(DataRef("colon"))
+    again = loading.load(DataRef("colon"))
     assert again.sha256 != colon.sha256
     assert again.notes == ("agrees with the reference data to rounding, not bit for bit",)
 
 
 def test_other_values_under_a_registered_hash_are_refused(nowhere, monkeypatch):
-    colon = data.load(DataRef("colon"))
+    colon = loading.load(DataRef("colon"))
     order = np.arange(62)[::-1]
     labels = np.where(colon.y == 1, 1, -1)
     folder_with(nowhere, monkeypatch, "colon.mat", colon.X[order], labels[order])
     with pytest.raises(UserError, match="ffcdeba03eb67cec") as caught:
-        data.load(DataRef("colon"))
+        loading.load(DataRef("colon"))
     assert "colon.mat" in str(caught.value)
     assert "other values" in str(caught.value)
 
 
 def test_other_shape_and_other_class_sizes_are_refused(nowhere, monkeypatch):
-    colon = data.load(DataRef("colon"))
+    colon = loading.load(DataRef("colon"))
     labels = np.where(colon.y == 1, 1, -1)
     folder = folder_with(nowhere, monkeypatch, "colon.mat", colon.X[:, :7], labels)
     with pytest.raises(UserError, match=r"shape \(62, 7\), expected \(62, 2000\)"):
-        data.load(DataRef("colon"))
+        loading.load(DataRef("colon"))
     folder_with(nowhere, monkeypatch, "colon.mat", colon.X, np.r_[-labels[:1], labels[1:]])
     with pytest.raises(UserError, match="class sizes"):
-        data.load(DataRef("colon"))
+        loading.load(DataRef("colon"))
     (folder / "colon.mat").write_bytes(b"not a MATLAB file at all" * 100)
     with pytest.raises(UserError, match="cannot read"):
-        data.load(DataRef("colon"))
+        loading.load(DataRef("colon"))
     scipy.io.savemat(folder / "colon.mat", {"matrix": colon.X})
     with pytest.raises(UserError, match=r"\['matrix'\], expected X and Y"):
-        data.load(DataRef("colon"))
+        loading.load(DataRef("colon"))
 
 
 def test_a_file_without_a_known_hash_may_have_another_row_order(nowhere, monkeypatch):
     rng = np.random.default_rng(0)
     y = np.repeat([1, 2, 3, 4, 5], [139, 17, 21, 20, 6])
     folder_with(nowhere, monkeypatch, "lung.mat", rng.normal(size=(203, 3312)), y)
-    (note,) = [n for n in data.load(DataRef("lung")).notes if "reference" in n]
+    (note,) = [n for n in loading.load(DataRef("lung")).notes if "reference" in n]
     assert "single runs cannot be compared" in note
 
 
@@ -252,29 +253,29 @@ def test_both_spellings_are_found(nowhere, monkeypatch):
     folder = folder_with(
         nowhere, monkeypatch, "TOX-171.mat", rng.normal(size=(171, 5748)), np.ones(171)
     )
-    assert data.locate("toxicity").paths["table"] == folder / "TOX-171.mat"
+    assert places.locate("toxicity").paths["table"] == folder / "TOX-171.mat"
 
 
 def test_codes_follow_sorted_labels():
-    assert data.code_labels(["10", "9", "-1"])[0] == ("-1", "9", "10")
-    assert data.code_labels(["b", "a", "10"])[0] == ("10", "a", "b")
-    assert data.code_labels([1.0, 0.0, 1])[0] == ("0", "1")
-    assert data.code_labels(np.array([True, False]))[0] == ("False", "True")
-    assert data.code_labels(["x", "y", "x"])[1].tolist() == [0, 1, 0]
+    assert dataset.code_labels(["10", "9", "-1"])[0] == ("-1", "9", "10")
+    assert dataset.code_labels(["b", "a", "10"])[0] == ("10", "a", "b")
+    assert dataset.code_labels([1.0, 0.0, 1])[0] == ("0", "1")
+    assert dataset.code_labels(np.array([True, False]))[0] == ("False", "True")
+    assert dataset.code_labels(["x", "y", "x"])[1].tolist() == [0, 1, 0]
 
 
 def test_the_hash_depends_on_numbers_not_on_memory_layout():
     X, y = np.arange(6.0).reshape(2, 3), np.array([0, 1])
-    assert data.content_hash(X, y) == data.content_hash(np.asfortranarray(X), y)
-    assert data.content_hash(X, y) != data.content_hash(X.reshape(3, 2), y)
-    assert data.content_hash(X, y) != data.content_hash(X, y[::-1])
+    assert dataset.content_hash(X, y) == dataset.content_hash(np.asfortranarray(X), y)
+    assert dataset.content_hash(X, y) != dataset.content_hash(X.reshape(3, 2), y)
+    assert dataset.content_hash(X, y) != dataset.content_hash(X, y[::-1])
 
 
 def test_the_probe_notices_swapped_rows_and_columns():
     X, y = np.random.default_rng(0).normal(size=(50, 20)), np.repeat([0, 1], 25)
     for other in (X[::-1], X[:, ::-1], X * 1.001):
-        assert not np.allclose(data.probe(X, y), data.probe(other, y), rtol=1e-6, atol=1e-5)
-    assert np.allclose(data.probe(X, y), data.probe(X + 1e-8, y), rtol=1e-6, atol=1e-5)
+        assert not np.allclose(checks.probe(X, y), checks.probe(other, y), rtol=1e-6, atol=1e-5)
+    assert np.allclose(checks.probe(X, y), checks.probe(X + 1e-8, y), rtol=1e-6, atol=1e-5)
 
 
 # --- UCI and OpenML forms ---------------------------------------------------------------------
@@ -297,24 +298,24 @@ def as_arff(X, y, name="table", target="Class", sparse=False):
 
 @pytest.mark.parametrize("name", ["vehicle", "mfeat-fourier"])
 def test_openmls_form_gives_the_same_data(name, nowhere, monkeypatch):
-    embedded = data.load(DataRef(name))
+    embedded = loading.load(DataRef(name))
     folder = nowhere / "mine"
     folder.mkdir()
     y = [embedded.classes[code] for code in embedded.y]
     text = as_arff(embedded.X, y, name)
     (folder / datasets()[name].files[-1]["name"]).write_text(text, "utf-8")
     monkeypatch.setenv("BENCHMARK_DATA", str(folder))
-    again = data.load(DataRef(name))
+    again = loading.load(DataRef(name))
     assert again.source.startswith("data folder: ")
     assert again.sha256 == embedded.sha256
 
 
 def test_openmls_other_row_order_is_noted(nowhere, monkeypatch):
-    embedded = data.load(DataRef("vehicle"))
+    embedded = loading.load(DataRef("vehicle"))
     y = [embedded.classes[code] for code in embedded.y]
     (nowhere / "vehicle.arff").write_text(as_arff(embedded.X[::-1], y[::-1]), "utf-8")
     monkeypatch.setenv("BENCHMARK_DATA", str(nowhere))
-    assert "row order" in data.load(DataRef("vehicle")).notes[0]
+    assert "row order" in loading.load(DataRef("vehicle")).notes[0]
 
 
 def test_plants_and_cnae_take_both_forms(tmp_path):
@@ -325,11 +326,11 @@ def test_plants_and_cnae_take_both_forms(tmp_path):
         for reader in (uci.plants, uci.cnae):
             raw = reader({"table": path})
             assert np.array_equal(raw.X, X)
-            assert data.code_labels(raw.y)[1].tolist() == [0, 2, 1]
+            assert dataset.code_labels(raw.y)[1].tolist() == [0, 2, 1]
     (tmp_path / "plants.txt").write_text("Acer Rubrum,0,2\nAcer Palmatum,1,0\n")
     raw = uci.plants({"table": tmp_path / "plants.txt"})
     assert raw.X.tolist() == [[0, 2], [1, 0]]
-    assert data.code_labels(raw.y)[0] == ("Acer Palmatum", "Acer Rubrum")
+    assert dataset.code_labels(raw.y)[0] == ("Acer Palmatum", "Acer Rubrum")
 
 
 def test_fourier_coefficients_from_ucis_file_without_labels(tmp_path):
@@ -530,23 +531,23 @@ def prepared(path, n_features, n_ones, n=200):
 def test_the_authors_prepared_table_must_match_exactly(nowhere, monkeypatch):
     monkeypatch.setenv("BENCHMARK_DATA", str(nowhere))
     table = prepared(nowhere / "metabric_pam50_train_200.csv", 4160, 33)
-    loaded = data.load(DataRef("meta-pam"))
+    loaded = loading.load(DataRef("meta-pam"))
     assert loaded.X.shape == (200, 4160)
     assert np.bincount(loaded.y).tolist() == [167, 33]
     assert loaded.X[5, 7] == table.iloc[5, 7]
     prepared(nowhere / "meta-dr.csv", 4159, 61)
     with pytest.raises(UserError, match=r"shape \(200, 4159\), expected \(200, 4160\)"):
-        data.load(DataRef("meta-dr"))
+        loading.load(DataRef("meta-dr"))
     prepared(nowhere / "tcga-2y.csv", 4381, 61)
     with pytest.raises(UserError, match="class sizes"):
-        data.load(DataRef("tcga-2y"))
+        loading.load(DataRef("tcga-2y"))
 
 
 def test_a_derived_set_of_other_width_loads_with_notes(nowhere, monkeypatch, metabric_files):
     expression_table(300).to_csv(metabric_files["expression"], sep="\t", index=False)
     clinical_table(300).to_csv(metabric_files["clinical"], sep="\t", index=False)
     monkeypatch.setenv("BENCHMARK_DATA", str(nowhere))
-    loaded = data.load(DataRef("meta-dr"))
+    loaded = loading.load(DataRef("meta-dr"))
     assert loaded.X.shape == (200, 4)
     assert "features differ from the paper's: 4 instead of 4160" in loaded.notes
     assert any("seed 42" in note for note in loaded.notes)
@@ -557,7 +558,7 @@ def test_missing_part_of_a_derived_set_is_named(nowhere, monkeypatch, metabric_f
     metabric_files["clinical"].unlink()
     monkeypatch.setenv("BENCHMARK_DATA", str(nowhere))
     with pytest.raises(MissingData) as caught:
-        data.load(DataRef("meta-dr"))
+        loading.load(DataRef("meta-dr"))
     missing = next(line for line in str(caught.value).splitlines() if line.startswith("Missing"))
     assert missing == "Missing: metabric_DR_train_200.csv, or TableS6.txt."
 
@@ -568,7 +569,7 @@ def test_missing_part_of_a_derived_set_is_named(nowhere, monkeypatch, metabric_f
 @pytest.mark.parametrize("name", [*FROM_FILES, *DERIVED])
 def test_without_data_the_message_names_file_places_and_remedy(name, nowhere):
     with pytest.raises(MissingData) as caught:
-        data.load(DataRef(name))
+        loading.load(DataRef(name))
     message = str(caught.value)
     assert f"Dataset {name!r} is not on this machine" in message
     assert datasets()[name].files[0]["name"] in message
@@ -578,7 +579,7 @@ def test_without_data_the_message_names_file_places_and_remedy(name, nowhere):
 
 
 def test_order_of_places(nowhere, monkeypatch):
-    colon = data.load(DataRef("colon"))
+    colon = loading.load(DataRef("colon"))
     mine = nowhere / "mine"
     cache = nowhere / "cache" / "colon"
     for folder in (mine, cache):
@@ -586,41 +587,41 @@ def test_order_of_places(nowhere, monkeypatch):
         labels = np.where(colon.y == 1, 1, -1)[:, None]
         scipy.io.savemat(folder / "colon.mat", {"X": colon.X, "Y": labels})
     monkeypatch.setenv("BENCHMARK_DATA", str(mine))
-    assert data.load(DataRef("colon")).source == "data folder: colon.mat"
+    assert loading.load(DataRef("colon")).source == "data folder: colon.mat"
     (mine / "colon.mat").unlink()
-    assert data.locate("colon").place == "cache"
+    assert places.locate("colon").place == "cache"
     (cache / "colon.mat").unlink()
-    assert data.locate("colon").place == "embedded"
-    assert data.locate("syn1").place == "generated"
-    assert data.locate("lung") is None
+    assert places.locate("colon").place == "embedded"
+    assert places.locate("syn1").place == "generated"
+    assert places.locate("lung") is None
 
 
 def test_a_folder_per_dataset_is_looked_into(nowhere, monkeypatch):
     (nowhere / "lung").mkdir()
     (nowhere / "lung" / "lung.mat").touch()
     monkeypatch.setenv("BENCHMARK_DATA", str(nowhere))
-    assert data.locate("lung").paths["table"] == nowhere / "lung" / "lung.mat"
+    assert places.locate("lung").paths["table"] == nowhere / "lung" / "lung.mat"
 
 
 def test_a_data_folder_that_is_not_there(nowhere, monkeypatch):
     monkeypatch.setenv("BENCHMARK_DATA", str(nowhere / "typo"))
     with pytest.raises(UserError, match="typo"):
-        data.load(DataRef("colon"))
+        loading.load(DataRef("colon"))
 
 
 def test_status_tells_ready_from_downloadable_from_missing(nowhere):
-    states = {row.name: row.state for row in data.status()}
+    states = {row.name: row.state for row in getting.status()}
     assert list(states) == list(datasets())
     assert states["colon"] == states["syn2"] == "ready"
     assert states["lung"] == states["cnae-9"] == "downloadable"
     assert states["meta-dr"] == states["tcga-2y"] == "missing"
     with pytest.raises(UserError, match="Did you mean 'colon'"):
-        data.status(["kolon"])
+        getting.status(["kolon"])
 
 
 def test_unknown_dataset_is_a_message():
     with pytest.raises(UserError, match="Did you mean 'lung'"):
-        data.load(DataRef("lungs"))
+        loading.load(DataRef("lungs"))
 
 
 def test_rebuilding_script_names_the_hashes_of_the_readme():
@@ -669,11 +670,17 @@ def small_matlab_file():
     return buffer.getvalue()
 
 
+def know(monkeypatch, entry):
+    """Let every part of the data package know the toy dataset, and no other."""
+    for module in (places, getting, loading):
+        monkeypatch.setattr(module, "datasets", lambda: {"toy": entry})
+
+
 @pytest.fixture
 def toy(nowhere, monkeypatch):
     """Register a small dataset with the given files, and allow downloads."""
     monkeypatch.setenv("BENCHMARK_OFFLINE", "0")
-    monkeypatch.setattr(data, "_unreachable", {})
+    monkeypatch.setattr(getting, "_unreachable", {})
 
     def register(*files):
         entry: DatasetEntry = replace(
@@ -686,7 +693,7 @@ def toy(nowhere, monkeypatch):
             probe=(),
             how_to_get="Ask the toy maker.",
         )
-        monkeypatch.setattr(data, "datasets", lambda: {"toy": entry})
+        know(monkeypatch, entry)
         return DataRef("toy")
 
     return register
@@ -698,14 +705,14 @@ def test_download_with_the_right_hash_enters_the_cache(server, toy, nowhere):
     (folder / "toy.mat").write_bytes(content)
     sha256 = hashlib.sha256(content).hexdigest()
     ref = toy({"name": "toy.mat", "sha256": sha256, "urls": [address + "toy.mat"]})
-    loaded = data.load(ref)
+    loaded = loading.load(ref)
     assert loaded.X.shape == (8, 3)
     cached = nowhere / "cache" / "toy" / "toy.mat"
     assert cached.read_bytes() == content
     assert [path.name for path in cached.parent.iterdir()] == ["toy.mat"], "nothing left behind"
     shutil.rmtree(folder)
-    data._load.cache_clear()
-    assert data.load(ref).source == "cache: toy.mat"
+    loading._load.cache_clear()
+    assert loading.load(ref).source == "cache: toy.mat"
 
 
 def test_download_with_a_wrong_hash_is_refused(server, toy, nowhere):
@@ -713,7 +720,7 @@ def test_download_with_a_wrong_hash_is_refused(server, toy, nowhere):
     (folder / "toy.mat").write_bytes(small_matlab_file())
     ref = toy({"name": "toy.mat", "sha256": "0" * 64, "urls": [address + "toy.mat"]})
     with pytest.raises(MissingData, match="expected 0000") as caught:
-        data.load(ref)
+        loading.load(ref)
     assert "the download was deleted" in str(caught.value)
     assert list((nowhere / "cache" / "toy").iterdir()) == []
 
@@ -724,18 +731,18 @@ def test_mirrors_are_tried_in_turn(server, toy):
     # The same machine under two names: a host that is silent is not asked again.
     dead = DEAD.replace("127.0.0.1", "localhost")
     urls = [dead + "toy.mat", address + "gone.mat", address + "toy.mat"]
-    assert data.load(toy({"name": "toy.mat", "urls": urls})).X.shape == (8, 3)
+    assert loading.load(toy({"name": "toy.mat", "urls": urls})).X.shape == (8, 3)
 
 
 def test_a_dead_address_is_a_message_and_is_not_tried_again(toy, monkeypatch):
     ref = toy({"name": "toy.mat", "urls": [DEAD + "toy.mat"]})
     with pytest.raises(MissingData, match=re.escape(DEAD)) as caught:
-        data.load(ref)
+        loading.load(ref)
     assert f"{DEAD}toy.mat: no connection" in str(caught.value)
     assert "Ask the toy maker" in str(caught.value)
     monkeypatch.setattr(download, "fetch", lambda *_, **__: pytest.fail("tried again"))
     with pytest.raises(MissingData, match=re.escape(DEAD)):
-        data.load(ref)
+        loading.load(ref)
 
 
 def test_a_silent_host_is_asked_once(toy, monkeypatch):
@@ -748,7 +755,7 @@ def test_a_silent_host_is_asked_once(toy, monkeypatch):
     monkeypatch.setattr(download, "_fetch_from", refuse)
     urls = ["https://one.org/a", "https://one.org/b", "https://two.org/a"]
     with pytest.raises(MissingData):
-        data.load(toy({"name": "toy.mat", "urls": urls}))
+        loading.load(toy({"name": "toy.mat", "urls": urls}))
     assert asked == ["https://one.org/a", "https://two.org/a"]
 
 
@@ -756,14 +763,14 @@ def test_offline_never_opens_a_connection(toy, monkeypatch):
     monkeypatch.setenv("BENCHMARK_OFFLINE", "1")
     monkeypatch.setattr(download, "fetch", lambda *_, **__: pytest.fail("opened"))
     with pytest.raises(MissingData, match="BENCHMARK_OFFLINE"):
-        data.load(toy({"name": "toy.mat", "urls": [DEAD + "toy.mat"]}))
+        loading.load(toy({"name": "toy.mat", "urls": [DEAD + "toy.mat"]}))
 
 
 def test_a_download_that_is_something_else_does_not_enter_the_cache(server, toy, nowhere):
     folder, address = server
     (folder / "toy.mat").write_text("<html>Please log in</html>")
     with pytest.raises(MissingData, match="cannot read"):
-        data.load(toy({"name": "toy.mat", "urls": [address + "toy.mat"]}))
+        loading.load(toy({"name": "toy.mat", "urls": [address + "toy.mat"]}))
     assert list((nowhere / "cache" / "toy").iterdir()) == []
 
 
@@ -772,18 +779,18 @@ def test_a_hash_nobody_published_is_recorded_and_held_to(server, toy, nowhere, m
     content = small_matlab_file()
     (folder / "toy.mat").write_bytes(content)
     ref = toy({"name": "toy.mat", "urls": [address + "toy.mat"]})
-    first = data.load(ref)
+    first = loading.load(ref)
     note = nowhere / "cache" / "toy" / "toy.mat.sha256"
     assert note.read_text() == f"{hashlib.sha256(content).hexdigest()}  toy.mat\n"
     # From now on the content is known, and the cached file is changed.
-    entry = data.datasets()["toy"]
-    known = replace(entry, content=first.sha256, probe=data.probe(first.X, first.y))
-    monkeypatch.setattr(data, "datasets", lambda: {"toy": known})
+    entry = places.datasets()["toy"]
+    known = replace(entry, content=first.sha256, probe=checks.probe(first.X, first.y))
+    know(monkeypatch, known)
     changed = {"X": first.X[::-1] * 2, "Y": first.y[:, None] + 1}
     scipy.io.savemat(nowhere / "cache" / "toy" / "toy.mat", changed)
-    data._load.cache_clear()
+    loading._load.cache_clear()
     with pytest.raises(UserError, match=hashlib.sha256(content).hexdigest()):
-        data.load(ref)
+        loading.load(ref)
 
 
 @pytest.mark.parametrize("form", ["zip", "tar.gz"])
@@ -802,7 +809,7 @@ def test_a_member_is_taken_out_of_an_archive(form, server, toy, nowhere):
         "sha256": hashlib.sha256(content).hexdigest(),
         "urls": [f"{address}all.{form}"],
     }
-    assert data.load(toy(file)).X.shape == (8, 3)
+    assert loading.load(toy(file)).X.shape == (8, 3)
     assert (nowhere / "cache" / "toy" / "toy.mat").read_bytes() == content
 
 
@@ -811,7 +818,7 @@ def test_openml_is_asked_for_the_address(server, toy, monkeypatch):
     (folder / "file.mat").write_bytes(small_matlab_file())
     (folder / "54").write_text(json.dumps({"data_set_description": {"url": address + "file.mat"}}))
     monkeypatch.setattr(download, "OPENML", address)
-    assert data.load(toy({"name": "toy.mat", "urls": ["openml:54"]})).X.shape == (8, 3)
+    assert loading.load(toy({"name": "toy.mat", "urls": ["openml:54"]})).X.shape == (8, 3)
 
 
 def test_get_reports_success_and_failure_as_rows(server, toy, capsys):
@@ -819,11 +826,11 @@ def test_get_reports_success_and_failure_as_rows(server, toy, capsys):
     (folder / "toy.mat").write_bytes(small_matlab_file())
     seen = []
     toy({"name": "toy.mat", "urls": [address + "missing.mat"]})
-    (row,) = data.get(["toy"], seen.append)
+    (row,) = getting.get(["toy"], seen.append)
     assert row.state == "failed"
     assert "missing.mat: 404 File not found" in row.detail
     toy({"name": "toy.mat", "urls": [address + "toy.mat"]})
-    (row,) = data.get(["toy"], seen.append)
+    (row,) = getting.get(["toy"], seen.append)
     assert (row.state, row.detail) == ("ready", "cache: toy.mat")
     assert [each.state for each in seen] == ["failed", "ready"]
 
@@ -834,7 +841,7 @@ def test_a_cache_that_cannot_be_written_is_a_message(server, toy, nowhere, monke
     (nowhere / "file").touch()
     monkeypatch.setenv("BENCHMARK_CACHE", str(nowhere / "file"))
     with pytest.raises(UserError, match="BENCHMARK_CACHE"):
-        data.load(toy({"name": "toy.mat", "urls": [address + "toy.mat"]}))
+        loading.load(toy({"name": "toy.mat", "urls": [address + "toy.mat"]}))
 
 
 def test_progress_bar_draws_one_line(server, capsys):
@@ -851,50 +858,50 @@ def test_progress_bar_draws_one_line(server, capsys):
 def test_import_copies_what_loads(toy, nowhere):
     ref = toy({"name": "toy.mat", "urls": [DEAD]})
     (nowhere / "mine.mat").write_bytes(small_matlab_file())
-    imported = data.import_("toy", nowhere / "mine.mat")
+    imported = getting.import_("toy", nowhere / "mine.mat")
     assert (nowhere / "cache" / "toy" / "toy.mat").is_file()
-    assert data.load(ref).sha256 == imported.sha256
+    assert loading.load(ref).sha256 == imported.sha256
 
 
 def test_import_refuses_what_does_not_load(toy, nowhere):
     toy({"name": "toy.mat", "urls": [DEAD]})
     (nowhere / "mine.mat").write_bytes(b"garbage" * 99)
     with pytest.raises(UserError, match="cannot read"):
-        data.import_("toy", nowhere / "mine.mat")
+        getting.import_("toy", nowhere / "mine.mat")
     (nowhere / "mine.csv").write_text("a,b\n1,2\n")
     with pytest.raises(UserError, match="none of the forms of 'toy': toy.mat"):
-        data.import_("toy", nowhere / "mine.csv")
+        getting.import_("toy", nowhere / "mine.csv")
     with pytest.raises(UserError, match="no file"):
-        data.import_("toy", nowhere / "nothing.mat")
+        getting.import_("toy", nowhere / "nothing.mat")
     assert not (nowhere / "cache").exists()
 
 
 def test_import_of_a_folder_with_the_raw_tables(nowhere, metabric_files, monkeypatch):
     expression_table(300).to_csv(metabric_files["expression"], sep="\t", index=False)
     clinical_table(300).to_csv(metabric_files["clinical"], sep="\t", index=False)
-    imported = data.import_("meta-dr", nowhere)
+    imported = getting.import_("meta-dr", nowhere)
     cached = sorted(
         p.name for p in (nowhere / "cache" / "meta-dr").iterdir() if p.suffix != ".sha256"
     )
     assert cached == ["CURTIS_data_Expression.txt", "TableS6.txt", "h.all.v6.2.symbols.gmt"]
-    loaded = data.load(DataRef("meta-dr"))
+    loaded = loading.load(DataRef("meta-dr"))
     assert loaded.source.startswith("cache: ")
     assert loaded.sha256 == imported.sha256
     empty = nowhere / "empty"
     empty.mkdir()
     with pytest.raises(UserError, match="holds none of the sets of files of 'meta-dr'"):
-        data.import_("meta-dr", empty)
+        getting.import_("meta-dr", empty)
 
 
 def test_synthetic_data_cannot_be_imported(tmp_path):
     with pytest.raises(UserError, match="generated"):
-        data.import_("syn1", tmp_path)
+        getting.import_("syn1", tmp_path)
 
 
 def test_get_reports_a_damaged_file(nowhere, monkeypatch):
     (nowhere / "lung.mat").write_bytes(b"damaged" * 50)
     monkeypatch.setenv("BENCHMARK_DATA", str(nowhere))
-    (row,) = data.get(["lung"])
+    (row,) = getting.get(["lung"])
     assert row.state == "failed"
     assert "lung.mat" in row.detail
 

@@ -5,8 +5,9 @@ import json
 import pytest
 from conftest import add_runs, cell_of
 
-from benchmark import deviations, registry, settings
-from benchmark.statistics import corrected_resampled_t
+from benchmark.judge import discrepancies
+from benchmark.protocol import choices, registry
+from benchmark.tables.statistics import corrected_resampled_t
 
 
 def add(results, name, dataset, params, scores):
@@ -14,7 +15,7 @@ def add(results, name, dataset, params, scores):
 
 
 def test_every_entry_is_whole():
-    for name, entry in deviations._entries().items():
+    for name, entry in discrepancies._entries().items():
         assert entry.keys() <= {"title", "where", "text", "numbers", "code", "ours", "switch",
                                 "effect"}, name  # fmt: skip
         assert entry["title"] and entry["ours"], name
@@ -31,11 +32,11 @@ def test_every_entry_is_whole():
 
 
 def test_the_switch_of_every_entry_is_one_that_exists():
-    for name, entry in deviations._entries().items():
+    for name, entry in discrepancies._entries().items():
         switch = entry["switch"].split(" ")[0].split(",")[0]
         model, _, setting = switch.partition(":")
         if model in registry.models() and setting:
-            known = deviations.registry._signature(registry.models()[model])
+            known = discrepancies.registry._signature(registry.models()[model])
             assert all(part.partition("=")[0] in known for part in setting.split(":")), name
 
 
@@ -44,20 +45,20 @@ def test_an_effect_is_paired_and_tested(tmp_path):
     second = [x + 2 + i % 3 for i, x in enumerate(first)]
     add(tmp_path, "xgboost", "colon", {}, first)
     add(tmp_path, "xgboost:base_score=0.5", "colon", {}, second)
-    entry = next(d for d in deviations.build(tmp_path) if d.id == "xgboost-start")
+    entry = next(d for d in discrepancies.build(tmp_path) if d.id == "xgboost-start")
     colon, features, prostate = entry.effects
     assert colon.difference == pytest.approx(sum(second) / 25 - sum(first) / 25)
     differences = [b - a for a, b in zip(first, second, strict=True)]
     assert colon.p == pytest.approx(corrected_resampled_t(differences)[1])
     assert features.what == "features on colon" and features.difference == 0
     assert [lack.reason for lack in prostate.lacking] == ["not run yet", "not run yet"]
-    text = deviations.to_markdown([entry])
+    text = discrepancies.to_markdown([entry])
     assert "accuracy on colon" in text and f"{colon.difference:+.2f}" in text
     assert "--models xgboost:base_score=0.5 --datasets prostate`" in text
 
 
 def test_rules_that_need_no_records(tmp_path):
-    made = {d.id: d for d in deviations.build(tmp_path)}
+    made = {d.id: d for d in discrepancies.build(tmp_path)}
     [ranks] = made["rank-missing"].effects
     assert ranks.sides["ties min, missing mean"].startswith("16 of 17")
     assert ranks.sides["ties min, missing drop"].startswith("8 of 17")
@@ -65,12 +66,12 @@ def test_rules_that_need_no_records(tmp_path):
     two, fifteen = made["rank-deviation"].effects
     assert fifteen.sides == {"sample deviation": "0 of 7", "population deviation": "7 of 7"}
     assert two.sides["sample deviation"] == "16 of 17"
-    json.loads(deviations.to_json(list(made.values())))
+    json.loads(discrepancies.to_json(list(made.values())))
 
 
 def test_commands_can_be_typed(tmp_path):
     """A switch is spelled so that the command line reads it back as the same value."""
-    entry = next(d for d in deviations.build(tmp_path) if d.id == "protogate-self")
+    entry = next(d for d in discrepancies.build(tmp_path) if d.id == "protogate-self")
     assert entry.switch == "protogate:exclude_self=true"
     name = "protogate:exclude_self=true"
     assert cell_of(name, "colon").model == name
@@ -82,7 +83,7 @@ def test_commands_can_be_typed(tmp_path):
 def test_a_cell_that_failed_to_converge_is_listed_with_its_score(tmp_path):
     # XGBoost has nothing to choose, so its runs need no choice of settings.
     add(tmp_path, "xgboost", "colon", {}, [50.0] * 14 + [75.0] * 11)
-    made = next(d for d in deviations.build(tmp_path) if d.id == "failed-convergence")
+    made = next(d for d in discrepancies.build(tmp_path) if d.id == "failed-convergence")
     [flagged] = [effect for effect in made.effects if effect.sides]
     assert flagged.what == "xgboost on colon"
     assert flagged.sides == {"score kept": "61.00 ± 12.67", "failed runs": "14 of 25"}
@@ -95,16 +96,16 @@ def test_a_cell_that_failed_to_converge_is_listed_with_its_score(tmp_path):
 
 def test_the_same_selection_is_scored_by_either_truth(tmp_path):
     cell, chosen = cell_of("rf", "syn2"), cell_of("rf", "syn2").candidates()[0]
-    choice = settings.Choice(
-        "rf", "syn2", "full", 5, 5, 25, cell.entry.revision, settings.search_digest(cell),
+    choice = choices.Choice(
+        "rf", "syn2", "full", 5, 5, 25, cell.entry.revision, choices.search_digest(cell),
         chosen, 0.6, [], [], "",
     )  # fmt: skip
-    settings.write_choice(tmp_path, cell, choice)
+    choices.write_choice(tmp_path, cell, choice)
     add_runs(
         tmp_path, "rf", "syn2", [60.0] * 25, chosen,
         selection=lambda run: {"f1": {"rows": 0.2, "branch": 0.3 + run / 100}},
     )  # fmt: skip
-    made = next(d for d in deviations.build(tmp_path) if d.id == "synthetic-generator")
+    made = next(d for d in discrepancies.build(tmp_path) if d.id == "synthetic-generator")
     [effect] = [e for e in made.effects if e.what == "rf: F1 of the selected features on syn2"]
     assert effect.difference == pytest.approx(0.22)
     assert list(effect.sides) == ["truth by row number", "truth by branch"]
@@ -112,7 +113,7 @@ def test_the_same_selection_is_scored_by_either_truth(tmp_path):
 
 
 def test_a_command_names_each_dataset_once(tmp_path):
-    text = deviations.to_markdown(deviations.build(tmp_path))
+    text = discrepancies.to_markdown(discrepancies.build(tmp_path))
     for line in text.splitlines():
         if "--datasets" in line:
             names = line.partition("--datasets ")[2].partition("`")[0].split(",")

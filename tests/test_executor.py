@@ -9,10 +9,10 @@ import time
 import psutil
 import pytest
 
-from benchmark.executor import run_all
-from benchmark.registry import data_ref, make_spec, models
-from benchmark.verify import differences
-from benchmark.worker import Limits, Worker
+from benchmark.protocol.registry import data_ref, make_spec, models
+from benchmark.run.executor import run_all
+from benchmark.run.verify import differences
+from benchmark.run.worker import Limits, Worker
 
 
 def specs(model="knn", data="syn1", n=4, **params):
@@ -70,7 +70,7 @@ def test_a_dask_worker_that_is_killed_costs_nothing_but_time(cluster):
 
 
 def test_a_dask_address_without_scheduler_is_explained():
-    from benchmark.spec import UserError
+    from benchmark.protocol.spec import UserError
 
     with pytest.raises(UserError, match="No Dask scheduler"):
         list(run_all(specs(n=1), jobs=1, dask="tcp://127.0.0.1:1"))
@@ -80,14 +80,14 @@ def test_a_dask_address_without_scheduler_is_explained():
 
 def test_dask_workers_of_another_version_are_refused(cluster, monkeypatch):
     import benchmark
-    from benchmark import runtime
-    from benchmark.spec import UserError
+    from benchmark.protocol.spec import UserError
+    from benchmark.run import machine
 
     monkeypatch.setattr(benchmark, "__version__", "9.9.9")
-    runtime.code_version.cache_clear()
+    machine.code_version.cache_clear()
     with pytest.raises(UserError, match="Install the same"):
         list(run_all(specs(n=1), jobs=1, dask=cluster.scheduler_address))
-    runtime.code_version.cache_clear()
+    machine.code_version.cache_clear()
 
 
 def test_the_time_limit_stops_the_run(misbehaving):
@@ -156,7 +156,7 @@ def test_an_orphaned_worker_ends_itself(misbehaving, tmp_path):
     """Kill the parent in the middle of a long run: its child must not go on alone."""
     code = (
         "from benchmark.registry import data_ref, make_spec, models\n"
-        "from benchmark.worker import Worker\n"
+        "from benchmark.run.worker import Worker\n"
         "Worker().run(make_spec(models()['prior'], data_ref('syn1'), {'trouble': 'sleep'}, 0, 0))\n"
     )
     parent = subprocess.Popen([sys.executable, "-c", code])
@@ -187,7 +187,7 @@ def test_workers_leave_no_process_behind():
     worker = Worker()
     assert worker.run(specs(n=1)[0]).ok
     [child] = [
-        p for p in psutil.Process().children() if "benchmark.worker" in " ".join(p.cmdline())
+        p for p in psutil.Process().children() if "benchmark.run.worker" in " ".join(p.cmdline())
     ]
     worker.close()
     assert not child.is_running() or child.status() == psutil.STATUS_ZOMBIE

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 from benchmark.datasets.home_tasks import TASKS, draw
 
-from benchmark import fidelity
-from benchmark.registry import models
+from benchmark.experiments import fidelity
+from benchmark.protocol.registry import models
 
 
 @pytest.mark.parametrize("task", list(TASKS))

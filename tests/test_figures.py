@@ -11,6 +11,8 @@ from matplotlib.colors import to_rgb
 from matplotlib.text import Text
 
 from benchmark import figures, paper
+from benchmark.experiments.timing import Timing
+from benchmark.experiments.timing import write as write_timing
 from benchmark.figures import (
     critical_difference,
     curves,
@@ -21,11 +23,9 @@ from benchmark.figures import (
     scatter,
     style,
 )
-from benchmark.spec import UserError
-from benchmark.statistics import RUNS
-from benchmark.store import Store
-from benchmark.timing import Timing
-from benchmark.timing import write as write_timing
+from benchmark.protocol.spec import UserError
+from benchmark.run.records import Store
+from benchmark.tables.statistics import RUNS
 
 SELECTS = {"baseline": "none", "global": "global", "local": "local"}
 # The paper's methods with settings that never change and that nothing is searched for.

@@ -9,19 +9,15 @@ import time
 import pytest
 from conftest import add_runs, cell_of, spread
 
-from benchmark import (
-    computed,
-    ledger,
-    ledger_render,
-    paper,
-    recipes,
-    registry,
-    render,
-    statistics,
-    tables,
-    timing,
-)
-from benchmark.spec import UserError
+from benchmark import paper
+from benchmark.experiments import timing
+from benchmark.judge.cells import ledger
+from benchmark.judge.cells import render as ledger_render
+from benchmark.protocol import registry
+from benchmark.protocol.spec import UserError
+from benchmark.tables import computed, recipes, render, statistics
+from benchmark.tables.build import build_all, build_table
+from benchmark.tables.recipes import catalogue
 
 # Names of the paper; settings that are never searched, so that no choice has to be written.
 MODELS = "\n".join(
@@ -230,10 +226,10 @@ def test_a_time_below_the_papers_decimals_is_told_all_the_same(results):
     assert (fast.verdict.word, equal.verdict.word) == ("differs", "exact")
     shown = [ledger_render.shown_value(x.ours["prescribed"]) for x in (fast, equal)]
     assert shown == ["0.00466 ± 0.00000", "0.0220 ± 0.0000"]
-    text = render.to_markdown(tables.build("table12", results))
+    text = render.to_markdown(build_table("table12", results))
     assert "0.00466 ± 0.00000 ≠" in text and "0.0220 ± 0.0000 =" in text
     assert "| 0.02 " in text, "the paper's own cells stay as printed"
-    assert "0.00466" in render.to_csv(tables.build("table12", results))
+    assert "0.00466" in render.to_csv(build_table("table12", results))
     # Scores have the paper's decimals, however small they are.
     accuracy = recipes.read_recipe("table2").metrics[0]
     assert (accuracy.our_decimals(0.004661), accuracy.our_decimals(None)) == (2, 2)
@@ -295,7 +291,7 @@ def test_the_best_strength_is_tested_against_the_largest(results):
     assert toxicity.verdict.word == "differs"  # the paper has 0.35
     # How much the result depends on what runs are taken to share: 20 test rows to 72 training rows.
     other = statistics.corrected_resampled_t(differences, 20 / 72)[1]
-    text = render.to_markdown(tables.build("table17", results))
+    text = render.to_markdown(build_table("table17", results))
     assert f"p = {other:.4f} where validation rows do not count" in text and other > p
     assert "`≈` on the same side of 0.05" in text
 
@@ -308,7 +304,7 @@ def test_cells_without_runs_say_why(table, results):
 
 
 def test_every_cell_of_the_paper_has_a_place_in_a_table(results):
-    built = tables.build_all(results)
+    built = build_all(results)
     for number in paper.tables():
         table = built[f"table{number}"]
         for cell in paper.cells(number):
@@ -319,7 +315,7 @@ def test_every_cell_of_the_paper_has_a_place_in_a_table(results):
 def test_rows_name_models_and_settings_that_exist(monkeypatch):
     monkeypatch.delenv("BENCHMARK_MODELS")
     registry.models.cache_clear()
-    for name in registry.tables():
+    for name in catalogue():
         recipe = recipes.read_recipe(name)
         for method in recipe.methods:
             source = recipe.source(method)

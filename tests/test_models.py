@@ -6,7 +6,7 @@ from sklearn.base import clone
 from sklearn.datasets import make_classification
 from sklearn.utils.estimator_checks import check_estimator
 
-from benchmark.registry import load_class, models
+from benchmark.protocol.registry import load_class, models
 
 # Cheaper settings where the registry's would make the contract slow; they change no interface.
 QUICK = {

@@ -18,7 +18,7 @@ from benchmark.models.stg import STG
 from sklearn.datasets import make_moons
 from sklearn.metrics import balanced_accuracy_score, r2_score
 
-from benchmark.registry import load_class, models
+from benchmark.protocol.registry import load_class, models
 
 
 def wide(n=60, d=50, n_classes=2, seed=0):

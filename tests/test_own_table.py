@@ -14,8 +14,8 @@ from benchmark.datasets import table as own
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from benchmark import data
-from benchmark.spec import DataRef, MissingData, RunSpec, UserError
+from benchmark.data import load as loading
+from benchmark.protocol.spec import DataRef, MissingData, RunSpec, UserError
 
 
 def frame(n=30, seed=0):
@@ -32,12 +32,12 @@ def saved(tmp_path, table, name="mine.csv", **options):
 
 
 def loaded(path, target="group", **options):
-    return data.load(data.own_table(path, target, **options))
+    return loading.load(loading.own_table(path, target, **options))
 
 
 def complaint(path, target="group", **options):
     with pytest.raises(UserError) as caught:
-        data.own_table(path, target, **options)
+        loading.own_table(path, target, **options)
     return str(caught.value)
 
 
@@ -162,33 +162,33 @@ def test_words_for_nothing_are_gaps_among_numbers_and_features(tmp_path):
 
 
 def test_reference_names_the_content_not_the_place(tmp_path):
-    first = data.own_table(saved(tmp_path, frame(), "my table (v2).csv"), "group")
+    first = loading.own_table(saved(tmp_path, frame(), "my table (v2).csv"), "group")
     assert first.name == "my-table-v2"
     assert re.fullmatch(r"[0-9a-f]{64}", first.options["sha256"])
     (tmp_path / "elsewhere").mkdir()
-    second = data.own_table(saved(tmp_path / "elsewhere", frame(), "my table (v2).csv"), "group")
+    second = loading.own_table(saved(tmp_path / "elsewhere", frame(), "my table (v2).csv"), "group")
     specs = [RunSpec("knn", ref, 0, 0, {}) for ref in (first, second)]
     assert specs[0].key == specs[1].key
-    other = data.own_table(
+    other = loading.own_table(
         saved(tmp_path / "elsewhere", frame(seed=1), "my table (v2).csv"), "group"
     )
     assert RunSpec("knn", other, 0, 0, {}).key != specs[0].key
 
 
 def test_a_table_called_like_a_registered_dataset(tmp_path):
-    assert data.own_table(saved(tmp_path, frame(), "colon.csv"), "group").name == "own-colon"
+    assert loading.own_table(saved(tmp_path, frame(), "colon.csv"), "group").name == "own-colon"
 
 
 def test_a_table_that_changed_or_went_away_after_planning(tmp_path):
     path = saved(tmp_path, frame())
-    ref = data.own_table(path, "group")
-    data._load.cache_clear()
+    ref = loading.own_table(path, "group")
+    loading._load.cache_clear()
     saved(tmp_path, frame(seed=1))
     with pytest.raises(UserError, match="has changed"):
-        data.load(ref)
+        loading.load(ref)
     path.unlink()
     with pytest.raises(MissingData, match="no longer there"):
-        data.load(ref)
+        loading.load(ref)
 
 
 def test_dropped_columns_are_left_out_and_stated(tmp_path):
@@ -285,10 +285,10 @@ def test_fewer_and_more_folds(tmp_path):
     table = frame(60)
     table.loc[:3, "group"] = "rare"
     path = saved(tmp_path, table)
-    four = data.own_table(path, "group", folds=4)
-    assert four == data.own_table(path, "group", folds=3)
-    data._load.cache_clear()
-    assert data.load(four).classes == ("rare", "sick", "well")
+    four = loading.own_table(path, "group", folds=4)
+    assert four == loading.own_table(path, "group", folds=3)
+    loading._load.cache_clear()
+    assert loading.load(four).classes == ("rare", "sick", "well")
     assert "5 folds need 5 rows" in complaint(path)
     path = saved(tmp_path, frame())
     message = complaint(path, folds=11)
@@ -385,7 +385,7 @@ def test_values_that_overflow_when_scaled(column, value, tmp_path):
     ],
 )
 def test_large_and_small_values_that_can_be_scaled(column, tmp_path):
-    from benchmark.splits import make_split, scaled
+    from benchmark.protocol.splits import make_split, scaled
 
     got = loaded(saved(tmp_path, frame().assign(age=column)))
     for fold in range(5):
@@ -494,7 +494,7 @@ def test_sparse_matrices_are_filled_as_long_as_they_fit(tmp_path, monkeypatch):
     scipy.io.savemat(path, {"X": scipy.sparse.csc_matrix(X), "group": np.arange(30) % 2})
     assert np.array_equal(loaded(path).X, X)
     monkeypatch.setattr(own, "MAX_DENSE", 100)
-    data._load.cache_clear()
+    loading._load.cache_clear()
     message = complaint(path)
     assert "the sparse matrix 'X' of 30 x 3" in message
     assert "fewer columns" in message
@@ -515,7 +515,7 @@ def test_no_content_of_a_csv_gives_anything_but_a_message(content, tmp_path):
     path = tmp_path / "mine.csv"
     path.write_bytes(content)
     with pytest.raises(UserError):
-        data.own_table(path, "group")
+        loading.own_table(path, "group")
 
 
 # --- size -------------------------------------------------------------------------------------
@@ -550,7 +550,7 @@ def test_300_megabytes(tmp_path):
     program = (
         "import sys, resource\n"
         "from benchmark import data\n"
-        "d = data.load(data.own_table(sys.argv[1], 'group'))\n"
+        "d = loading.load(loading.own_table(sys.argv[1], 'group'))\n"
         "print(d.X.nbytes, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024)\n"
     )
     done = subprocess.run(
@@ -563,8 +563,8 @@ def test_300_megabytes(tmp_path):
 
 
 def test_refs_survive_the_way_through_json(tmp_path):
-    ref = data.own_table(saved(tmp_path, frame()), "group", drop=["age"])
+    ref = loading.own_table(saved(tmp_path, frame()), "group", drop=["age"])
     spec = RunSpec("knn", ref, 1, 2, {})
     again = RunSpec.from_dict(spec.to_dict())
     assert again.data == ref
-    assert data.load(DataRef(**vars(again.data))).X.shape == (30, 2)
+    assert loading.load(DataRef(**vars(again.data))).X.shape == (30, 2)

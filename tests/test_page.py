@@ -10,16 +10,18 @@ from dataclasses import asdict
 import pytest
 from conftest import ROOT, cell_of, made_up, write_run
 
-from benchmark import fidelity, paper, registry
-from benchmark.cli import parser
-from benchmark.measured import PROTOCOL, plans_of
-from benchmark.recipes import read_recipe
-from benchmark.registry import models
+from benchmark import paper
+from benchmark.cli.main import parser
+from benchmark.experiments import fidelity
+from benchmark.protocol import registry
+from benchmark.protocol.choices import Candidate, Choice, read_choice, search_digest, write_choice
+from benchmark.protocol.registry import models
+from benchmark.protocol.spec import digest
 from benchmark.report import write_page
-from benchmark.settings import Candidate, Choice, read_choice, search_digest, write_choice
-from benchmark.spec import digest
-from benchmark.store import Store
-from benchmark.transfer import SIMPLE
+from benchmark.run.masked import SIMPLE
+from benchmark.run.records import Store
+from benchmark.tables.measured import PROTOCOL, plans_of
+from benchmark.tables.recipes import catalogue, read_recipe
 
 NAMES = ("chromium", "chromium-browser", "google-chrome")
 CHROMIUM = next(filter(None, map(shutil.which, NAMES)), None)
@@ -106,7 +108,7 @@ def test_every_view_loads(visit, scheme):
 
 def test_every_table_is_shown(visit):
     page = visit("#tables")
-    names = list(registry.tables())
+    names = list(catalogue())
     links = page.locator(".pills a")
     assert [a.get_attribute("href") for a in links.all()] == [f"#tables/{name}" for name in names]
     for name in names:
@@ -315,7 +317,7 @@ def test_colours_toggle_and_are_remembered(visit):
 @pytest.mark.parametrize("width", [360, 768])
 def test_nothing_is_wider_than_the_screen(visit, width):
     page = visit("#overview", width=width, height=740)
-    for view in [*VIEWS, *(f"tables/{name}" for name in registry.tables())]:
+    for view in [*VIEWS, *(f"tables/{name}" for name in catalogue())]:
         page.goto(page.url.partition("#")[0] + f"#{view}")
         page.wait_for_function("v => location.hash === '#' + v && main.dataset.view", arg=view)
         assert page.evaluate("document.documentElement.scrollWidth") <= width, view
@@ -523,7 +525,7 @@ def many(tmp_path, monkeypatch):
     """Ten thousand records: every run that the tables plan, and other candidates of the grids."""
     monkeypatch.setattr(os, "fsync", lambda _: None)  # they need not outlive a power cut
     results, written = tmp_path / "results", 0
-    recipes = [read_recipe(name) for name in registry.tables()]
+    recipes = [read_recipe(name) for name in catalogue()]
     recipes = [r for r in recipes if not all(metric.computed for metric in r.metrics)]
     searched = {}
     for recipe in recipes:

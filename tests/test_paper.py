@@ -2,7 +2,9 @@
 
 import pytest
 
-from benchmark import paper, registry
+from benchmark import paper
+from benchmark.protocol import registry
+from benchmark.tables.recipes import catalogue
 
 
 def test_every_published_cell_is_there():
@@ -65,7 +67,7 @@ def test_table_2_is_in_the_papers_order():
 
 
 def test_the_recipe_of_table_2_is_the_papers_table():
-    recipe = registry.tables()["table2"]
+    recipe = catalogue()["table2"]
     assert tuple(recipe["methods"]) == paper.METHODS
     assert tuple(recipe["datasets"]) == paper.DATASETS
 

@@ -40,8 +40,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.metrics import balanced_accuracy_score
 
-from benchmark import registry
 from benchmark.paper import DATASETS
+from benchmark.protocol import registry
 
 # --- Tensors computed with the released implementation ------------------------------------------
 

@@ -4,11 +4,11 @@ import statistics
 
 import pytest
 
-from benchmark.data import load
-from benchmark.executor import run_all
-from benchmark.plan import Cell, Protocol
-from benchmark.registry import data_ref, models
-from benchmark.spec import MissingData
+from benchmark.data.load import load
+from benchmark.protocol.plan import Cell, Protocol
+from benchmark.protocol.registry import data_ref, models
+from benchmark.protocol.spec import MissingData
+from benchmark.run.executor import run_all
 
 
 def cell_of(model, dataset, jobs=0, **params):

@@ -10,13 +10,13 @@ from pathlib import Path
 import pytest
 from conftest import ROOT
 
-from benchmark import registry
 from benchmark.progress import Progress
 from benchmark.report import page, steps, write_page, write_reports
 from benchmark.report.archive import Index, read
 from benchmark.report.tables import Gathered, t_quantile
-from benchmark.store import Store, encode
-from benchmark.tables import build
+from benchmark.run.records import Store, encode
+from benchmark.tables.build import build
+from benchmark.tables.recipes import catalogue
 
 REPORTS = ROOT / "reports"
 REBUILD = "reports/ is not what the records give: `make reports`, and remove what it does not write"
@@ -96,7 +96,7 @@ def test_the_page_needs_no_other_file(rebuilt):
 
 
 def test_every_recipe_and_every_printed_cell_is_on_the_page(data):
-    assert [table["name"] for table in data["tables"]] == list(registry.tables())
+    assert [table["name"] for table in data["tables"]] == list(catalogue())
     assert len(data["lines"]) == 648
     assert {line["word"] for line in data["lines"]} <= {word["word"] for word in data["words"]}
     assert all(word["symbol"] for word in data["words"])
@@ -130,7 +130,7 @@ def test_numbers_are_those_of_the_table(data):
 
 
 def test_every_command_on_the_page_is_one_that_the_command_line_takes(data):
-    from benchmark.cli import parser
+    from benchmark.cli.main import parser
 
     commands = {cell["command"] for t in data["tables"] for cell in t["cells"] if "command" in cell}
     assert any(" verify " in command for command in commands)
@@ -234,7 +234,7 @@ def test_a_bar_appears_only_when_work_takes_long(monkeypatch):
 
 
 def test_doubted_cells_carry_their_finding():
-    from benchmark.audit import audit, doubtful
+    from benchmark.judge.audit import audit, doubtful
 
     table = build("table2", ROOT / "results")
     table = replace(table, rows=tuple(row for row in table.rows if row.method == "protogate"))

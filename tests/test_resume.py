@@ -9,8 +9,9 @@ import time
 
 from conftest import ROOT
 
-from benchmark.store import _WRITER, Problem, Store
-from benchmark.verify import differences
+from benchmark.files import WRITER
+from benchmark.run.records import Problem, Store
+from benchmark.run.verify import differences
 
 WORDS = ("run", "--models", "knn,ridge", "--datasets", "syn1,syn2", "--repeats", "5", "--jobs", "2")
 PLANNED = 2 * 2 * 25
@@ -126,8 +127,8 @@ def test_the_writes_of_a_living_process_are_left_alone(tmp_path):
     dead = subprocess.Popen([sys.executable, "-c", ""])
     dead.wait()
     store.runs.mkdir()
-    mine = store.runs / f".r0f0.json.{_WRITER}.abc.tmp"
-    orphan = store.runs / f".r0f0.json.{_WRITER.rpartition('.')[0]}.{dead.pid}.abc.tmp"
+    mine = store.runs / f".r0f0.json.{WRITER}.abc.tmp"
+    orphan = store.runs / f".r0f0.json.{WRITER.rpartition('.')[0]}.{dead.pid}.abc.tmp"
     foreign = store.runs / ".r0f0.json.otherhost.1.abc.tmp"
     for path in (mine, orphan, foreign):
         path.write_text("")

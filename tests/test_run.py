@@ -8,14 +8,14 @@ import pytest
 from sklearn.metrics import balanced_accuracy_score, f1_score, roc_auc_score
 from sklearn.utils.class_weight import compute_class_weight
 
-from benchmark import metrics, runtime
-from benchmark.data import load
-from benchmark.plan import Cell, Protocol
-from benchmark.registry import data_ref, make_spec, model_ref, models
-from benchmark.run import execute
-from benchmark.spec import PARTS, UserError
-from benchmark.splits import make_split, scaled
-from benchmark.verify import differences
+from benchmark.data.load import load
+from benchmark.protocol.plan import Cell, Protocol
+from benchmark.protocol.registry import data_ref, make_spec, model_ref, models
+from benchmark.protocol.spec import PARTS, UserError
+from benchmark.protocol.splits import make_split, scaled
+from benchmark.run import machine, metrics
+from benchmark.run.execute import execute
+from benchmark.run.verify import differences
 
 
 def spec(model="knn", data="colon", repeat=0, fold=0, **params):
@@ -72,9 +72,9 @@ def test_memory_that_an_earlier_run_gave_back_counts_again():
     earlier = some()
     still_used = bytearray(100_000)  # behind them, so that the heap does not simply end earlier
     del earlier
-    before = runtime.reset_peak_memory()
+    before = machine.reset_peak_memory()
     again = some()
-    assert 35 < runtime.peak_memory() - before < 60
+    assert 35 < machine.peak_memory() - before < 60
     del still_used, again
 
 

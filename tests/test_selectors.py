@@ -13,7 +13,7 @@ from benchmark.models.l2x import L2X, RelaxedSubset, log_exponential
 from benchmark.models.realx import EPS, REALX, coins, rebar_gradient
 from torch import nn
 
-from benchmark.registry import load_class, models
+from benchmark.protocol.registry import load_class, models
 
 MODELS = (L2X, INVASE, REALX)
 every_model = pytest.mark.parametrize("Model", MODELS)

@@ -5,12 +5,14 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from benchmark import figures, registry, settings, specimen
+from benchmark import figures
+from benchmark.experiments import specimen
 from benchmark.figures import figure6, figure7, figure9
-from benchmark.plan import Cell
-from benchmark.run import execute
-from benchmark.spec import UserError
-from benchmark.store import Store
+from benchmark.protocol import choices, registry
+from benchmark.protocol.plan import Cell
+from benchmark.protocol.spec import UserError
+from benchmark.run.execute import execute
+from benchmark.run.records import Store
 
 QUICK = {"steps": 150, "hidden": 20}
 LIMIT = 150_000
@@ -46,11 +48,11 @@ def colon(tmp_path_factory):
 
 
 def choose(results, cell, params):
-    choice = settings.Choice(
+    choice = choices.Choice(
         cell.model, cell.data.label, "full", 5, 5, 25, cell.entry.revision,
-        settings.search_digest(cell), params, 0.8, [], [], "",
+        choices.search_digest(cell), params, 0.8, [], [], "",
     )  # fmt: skip
-    settings.write_choice(results, cell, choice)
+    choices.write_choice(results, cell, choice)
 
 
 # Fitting -----------------------------------------------------------------------------------------

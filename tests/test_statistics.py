@@ -8,8 +8,9 @@ import scipy.stats
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from benchmark import paper, statistics
-from benchmark.statistics import Sample
+from benchmark import paper
+from benchmark.tables import statistics
+from benchmark.tables.statistics import Sample
 
 NON_HDLSS = ("100-plants-texture", "cnae-9", "mfeat-fourier", "vehicle")
 

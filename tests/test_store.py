@@ -4,9 +4,9 @@ import json
 
 import pytest
 
-from benchmark.registry import data_ref, make_spec, models
-from benchmark.spec import Outcome, RunSpec, UserError, failed
-from benchmark.store import (
+from benchmark.protocol.registry import data_ref, make_spec, models
+from benchmark.protocol.spec import Outcome, RunSpec, UserError, failed
+from benchmark.run.records import (
     NotARecord,
     Problem,
     Store,

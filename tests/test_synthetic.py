@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from benchmark.datasets import synthetic
 
-from benchmark.data import load
-from benchmark.registry import data_ref
-from benchmark.spec import UserError
+from benchmark.data.load import load
+from benchmark.protocol.registry import data_ref
+from benchmark.protocol.spec import UserError
 
 GENERATORS = ("released", "fixed", "fixed-150-50")
 

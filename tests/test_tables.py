@@ -7,11 +7,15 @@ import time
 import pytest
 from conftest import add_runs, cell_of, spread
 
-from benchmark import measured, paper, recipes, registry, render, settings, tables
-from benchmark.plan import Protocol
-from benchmark.spec import UserError
-from benchmark.statistics import WORDS
-from benchmark.store import Store
+from benchmark import paper
+from benchmark.protocol import choices
+from benchmark.protocol.plan import Protocol
+from benchmark.protocol.spec import UserError
+from benchmark.run.records import Store
+from benchmark.tables import measured, recipes, render
+from benchmark.tables.build import build_recipe, build_table
+from benchmark.tables.recipes import catalogue
+from benchmark.tables.statistics import WORDS
 
 # Same names as in the paper, so that its numbers stand beside them; settings that never change.
 MODELS = """
@@ -76,17 +80,17 @@ def add(results, method, dataset, params, scores, **fields):
 
 def tune(results, method, dataset, params, how="full", splits=25):
     made = cell_of(method, dataset)
-    seen = [settings.Candidate(params, 0.8, runs) for runs in (5, splits, splits)]
-    choice = settings.Choice(
+    seen = [choices.Candidate(params, 0.8, runs) for runs in (5, splits, splits)]
+    choice = choices.Choice(
         method, dataset, how, splits // 5, 5, splits, made.entry.revision,
-        settings.search_digest(made), params, 0.8, [], seen, "",
+        choices.search_digest(made), params, 0.8, [], seen, "",
     )  # fmt: skip
-    settings.write_choice(results, made, choice)
+    choices.write_choice(results, made, choice)
 
 
-def build(results, editions=settings.EDITIONS, **changes):
+def build(results, editions=choices.EDITIONS, **changes):
     recipe = recipes.parse_recipe("small", {**RECIPE, **changes})
-    return tables.build_recipe(recipe, results, editions)
+    return build_recipe(recipe, results, editions)
 
 
 @pytest.fixture
@@ -362,7 +366,7 @@ def test_a_damaged_record_is_named_and_counts_as_missing(results, capsys):
 
 def test_a_damaged_choice_is_named_and_is_a_gap(results, capsys):
     tune(results, "knn", "colon", {"n_neighbors": 5})
-    path = settings.choice_path(results, cell_of("knn", "colon"))
+    path = choices.choice_path(results, cell_of("knn", "colon"))
     path.write_text("{")
     assert only(build(results)).gap.reason == "the choice of settings cannot be read"
     assert str(path) in capsys.readouterr().err
@@ -499,9 +503,9 @@ def test_variants_of_one_dataset_never_share_a_ranking():
         recipes.parse_recipe("mixed", {**RECIPE, "datasets": datasets})
 
 
-@pytest.mark.parametrize("name", list(registry.tables()))
+@pytest.mark.parametrize("name", list(catalogue()))
 def test_every_recipe_builds_and_renders(name, results):
-    table = tables.build(name, results)
+    table = build_table(name, results)
     for to_text in render.FORMATS.values():
         assert to_text(table)
 
@@ -509,28 +513,28 @@ def test_every_recipe_builds_and_renders(name, results):
 def test_names_of_tables(results):
     assert recipes.read_recipe("2") == recipes.read_recipe("table2")
     with pytest.raises(UserError, match="Unknown table 'table99'"):
-        tables.build("99", results)
+        build_table("99", results)
     with pytest.raises(UserError, match="Unknown edition 'printed'"):
-        tables.build("2", results, ["printed"])
+        build_table("2", results, ["printed"])
 
 
 def test_a_part_of_a_table(results):
     add(results, "xgboost", "colon", {}, spread(72.6, 12.59))
     add(results, "svm:C=0.5", "colon", {}, spread(70, 9))
     tune(results, "svm:C=0.5", "colon", {})
-    table = tables.build("2", results, methods=["xgboost", "svm:C=0.5"], datasets=["colon"])
+    table = build_table("2", results, methods=["xgboost", "svm:C=0.5"], datasets=["colon"])
     assert table.complete
     assert [row.label for row in table.rows] == ["XGBoost", "svm:C=0.5"]
     assert only(table, "svm:C=0.5").verdict.word == "not in paper"
     with pytest.raises(UserError, match="Unknown dataset of table2 'colom'"):
-        tables.build("2", results, datasets=["colom"])
+        build_table("2", results, datasets=["colom"])
     with pytest.raises(UserError, match="Unknown model 'nosuch'"):
-        tables.build("2", results, methods=["nosuch"])
+        build_table("2", results, methods=["nosuch"])
 
 
 def test_selection_is_shown_for_models_that_select(results):
     add(results, "xgboost", "syn1:generator=fixed", {}, spread(60, 5))
-    table = tables.build("synthetic-fixed", results)
+    table = build_table("synthetic-fixed", results)
     assert ("knn", "syn1:generator=fixed", "f1_select", "prescribed") not in table.results
     f1 = table.results["xgboost", "syn1:generator=fixed", "f1_select", "prescribed"]
     assert (f1.mean, f1.n) == (pytest.approx(0.06), 25)
@@ -546,7 +550,7 @@ def test_a_metric_may_be_printed_in_another_table(results):
     assert recipe.printed("protogate", "colon", "balanced_accuracy").mean == 83.95
     assert recipe.printed("protogate", "colon", "selected_features").mean == 110.7
     assert recipe.printed("protogate", "", "mean_rank").mean == 2.0
-    text = render.to_markdown(tables.build_recipe(recipe, results))
+    text = render.to_markdown(build_recipe(recipe, results))
     assert "83.95 ± 9.82" in text and "110.70 ± 58.62" in text
     assert "over 25 runs; of features ± is the deviation between samples of a run" in text
 
@@ -570,7 +574,7 @@ def whole(results, register):
 
 def test_the_papers_own_numbers_give_the_papers_table(whole):
     started = time.process_time()
-    table = tables.build("2", whole)
+    table = build_table("2", whole)
     text = render.to_markdown(table)
     building = time.process_time() - started
 

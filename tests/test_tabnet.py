@@ -9,7 +9,7 @@ from benchmark.models.tabnet import GhostBatchNorm, Network, Sparsemax, TabNet, 
 from pytorch_tabnet.sparsemax import sparsemax
 from pytorch_tabnet.tab_network import GBN, TabNetNoEmbeddings
 
-from benchmark.registry import data_ref, models
+from benchmark.protocol.registry import data_ref, models
 
 EXACT = {"atol": 1e-10, "rtol": 1e-10}
 

@@ -6,9 +6,12 @@ import time
 import numpy as np
 import pytest
 
-from benchmark import needs, registry, reproduce, stopwatch, tables, timing
-from benchmark.plan import Cell
-from benchmark.spec import UserError
+from benchmark.experiments import stopwatch, timing
+from benchmark.protocol import registry
+from benchmark.protocol.plan import Cell
+from benchmark.protocol.spec import UserError
+from benchmark.tables import needs, reproduce
+from benchmark.tables.build import build_table
 
 
 @pytest.fixture(autouse=True)
@@ -76,7 +79,7 @@ def test_the_table_shows_times_with_their_machine(tmp_path):
         "protogate", "colon", {}, [0.004] * 5, [0.2] * 5, 802_200, 2.0,
         {"cpu": "Some CPU", "platform": "Linux"}, {},
     ))  # fmt: skip
-    table = tables.build("20", tmp_path)
+    table = build_table("20", tmp_path)
     shown = table.results["protogate:sort=hybrid", "colon", "train_ms_per_epoch", "prescribed"]
     assert shown.mean == pytest.approx(4.0) and "Some CPU" in shown.verdict.why
     assert shown.note == "timed while other processes were busy"

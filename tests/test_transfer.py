@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from benchmark import transfer
-from benchmark.registry import data_ref, make_spec, models
-from benchmark.run import execute
-from benchmark.splits import Part
+from benchmark.protocol.registry import data_ref, make_spec, models
+from benchmark.protocol.splits import Part
+from benchmark.run import masked
+from benchmark.run.execute import execute
 from models.knn import KNN
 
 
@@ -27,17 +27,17 @@ def parts(rng, n=60):
 
 def test_an_open_mask_changes_nothing_and_the_right_one_helps():
     train, valid, test = parts(np.random.default_rng(0))
-    opened = transfer.scores(Mask(np.ones(30, np.float32)), train, valid, test)
-    assert opened.keys() == transfer.SIMPLE.keys()
+    opened = masked.scores(Mask(np.ones(30, np.float32)), train, valid, test)
+    assert opened.keys() == masked.SIMPLE.keys()
     for k, score in zip(opened["knn"]["n_neighbors"], opened["knn"]["test"], strict=True):
         plain = KNN(n_neighbors=k).fit(train.X, train.y).predict(test.X)
         recalls = [np.mean(plain[test.y == c] == c) for c in (0, 1)]
         assert score == pytest.approx(np.mean(recalls))
     only_signal = np.zeros(30, np.float32)
     only_signal[0] = 0.5
-    right = transfer.scores(Mask(only_signal), train, valid, test)
-    closed = transfer.scores(Mask(1 - np.ceil(only_signal)), train, valid, test)
-    for name in transfer.SIMPLE:
+    right = masked.scores(Mask(only_signal), train, valid, test)
+    closed = masked.scores(Mask(1 - np.ceil(only_signal)), train, valid, test)
+    for name in masked.SIMPLE:
         assert max(right[name]["test"]) > 0.85
         assert closed[name]["test"][-1] < 0.75
 

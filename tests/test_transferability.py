@@ -6,13 +6,14 @@ import re
 import pytest
 from conftest import add_runs, cell_of, spread
 
-from benchmark import figures, registry, settings
-from benchmark.plan import Protocol
-from benchmark.spec import UserError, failed
-from benchmark.statistics import mean_std
-from benchmark.store import Store
-from benchmark.transfer import SIMPLE
-from benchmark.transferability import READINGS, SELECTORS, UNMASKED, build
+from benchmark import figures
+from benchmark.protocol import choices, registry
+from benchmark.protocol.plan import Protocol
+from benchmark.protocol.spec import UserError, failed
+from benchmark.run.masked import SIMPLE
+from benchmark.run.records import Store
+from benchmark.tables.statistics import mean_std
+from benchmark.tables.transferability import READINGS, SELECTORS, UNMASKED, build
 
 SPLITS = 25
 K, C = [1, 3, 5], [0.001, 0.01, 0.1, 1.0, 10.0]
@@ -32,11 +33,11 @@ def results(tmp_path):
 
 def choose(results, method, dataset, params):
     made = cell_of(method, dataset)
-    choice = settings.Choice(
+    choice = choices.Choice(
         method, dataset, "full", 5, 5, SPLITS, made.entry.revision,
-        settings.search_digest(made), params, 0.8, [], [], "",
+        choices.search_digest(made), params, 0.8, [], [], "",
     )  # fmt: skip
-    settings.write_choice(results, made, choice)
+    choices.write_choice(results, made, choice)
 
 
 def add(results, method, dataset, params, test, transfer=None):

@@ -13,14 +13,14 @@ from conftest import ROOT, cell_of
 from hypothesis import given
 from hypothesis import strategies as st
 
-from benchmark import settings
-from benchmark.campaign import Means
-from benchmark.plan import Cell, Protocol
-from benchmark.registry import Search, data_ref, models
-from benchmark.search import search
-from benchmark.spec import Outcome, UserError, failed
-from benchmark.store import Store
-from benchmark.tune import at_edge, tune
+from benchmark.protocol import choices
+from benchmark.protocol.plan import Cell, Protocol
+from benchmark.protocol.registry import Search, data_ref, models
+from benchmark.protocol.search import search
+from benchmark.protocol.spec import Outcome, UserError, failed
+from benchmark.run.campaign import Means
+from benchmark.run.records import Store
+from benchmark.run.tune import at_edge, tune
 
 
 def cell(model="knn", data="syn1", **overrides):
@@ -28,7 +28,7 @@ def cell(model="knn", data="syn1", **overrides):
 
 
 def choice_of(results, made):
-    return settings.read_choice(results, made)
+    return choices.read_choice(results, made)
 
 
 def test_the_best_mean_validation_score_wins(tmp_path):
@@ -40,7 +40,7 @@ def test_the_best_mean_validation_score_wins(tmp_path):
     mean = sum(r["scores"]["valid"]["balanced_accuracy"] for r in records) / 5
     assert choice.valid == pytest.approx(mean)
     assert choice_of(tmp_path, cell()) == choice
-    assert settings.prescribed(tmp_path, cell()) == choice.params
+    assert choices.prescribed(tmp_path, cell()) == choice.params
 
 
 def replay(plan, scores):
@@ -298,11 +298,11 @@ def test_a_quick_search_among_optuna_trials(tmp_path, cli, misbehaving):
 
 def test_a_choice_of_another_search_or_revision_is_no_choice(tmp_path):
     [choice], _ = tune([cell()], Protocol(1, 5), Means(Store(tmp_path), jobs=0))
-    assert settings.prescribed(tmp_path, cell()) == choice.params
+    assert choices.prescribed(tmp_path, cell()) == choice.params
     narrower = replace(models()["knn"], search=Search({"n_neighbors": [1, 3]}))
-    assert settings.prescribed(tmp_path, Cell(narrower, data_ref("syn1"))) is None
+    assert choices.prescribed(tmp_path, Cell(narrower, data_ref("syn1"))) is None
     revised = replace(models()["knn"], revision=2)
-    assert settings.prescribed(tmp_path, Cell(revised, data_ref("syn1"))) is None
+    assert choices.prescribed(tmp_path, Cell(revised, data_ref("syn1"))) is None
 
 
 def test_a_fuller_choice_is_kept(tmp_path, capsys):
@@ -343,7 +343,7 @@ def test_the_deadline_begins_no_more_runs(tmp_path):
 
 def test_a_damaged_choice_is_named(tmp_path, cli):
     made = cell()
-    path = settings.choice_path(tmp_path, made)
+    path = choices.choice_path(tmp_path, made)
     path.parent.mkdir(parents=True)
     path.write_text("{")
     done = cli("run", "--models", "knn", "--datasets", "syn1", "--results", tmp_path, check=2)
@@ -363,7 +363,7 @@ def test_committed_choices_rest_on_enough():
     weak = []
     for path in sorted((ROOT / "results" / "choices").rglob("*.json")):
         written = json.loads(path.read_text())
-        choice = settings.read_choice(
+        choice = choices.read_choice(
             ROOT / "results", cell_of(written["model"], written["dataset"])
         )
         if choice.method != "halving" and choice.strength < (25, QUICK_SPLITS):

@@ -12,9 +12,9 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from benchmark.registry import check_name
-from benchmark.spec import UserError
-from benchmark.store import write_atomic
+from benchmark.files import write_atomic
+from benchmark.protocol.registry import check_name
+from benchmark.protocol.spec import UserError
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

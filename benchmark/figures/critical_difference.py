@@ -17,9 +17,9 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from benchmark import paper
-from benchmark import statistics as stats
-from benchmark.cells import Table
 from benchmark.figures import numbers, style
+from benchmark.tables import statistics as stats
+from benchmark.tables.table import Table
 
 LEVEL = 0.05
 

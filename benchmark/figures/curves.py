@@ -18,11 +18,12 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from benchmark import paper, registry, settings
+from benchmark import paper
 from benchmark.figures import numbers, style
-from benchmark.plan import Cell, Protocol
-from benchmark.spec import UserError
-from benchmark.store import Store
+from benchmark.protocol import choices, registry
+from benchmark.protocol.plan import Cell, Protocol
+from benchmark.protocol.spec import UserError
+from benchmark.run.records import Store
 
 COMMAND = "python -m benchmark reproduce table2"
 NETWORKS = ("mlp", "stg", *paper.FAMILIES["local"])
@@ -102,7 +103,7 @@ def read(results: Path) -> dict[tuple[str, str], Runs]:
         for dataset in paper.DATASETS if entry else ():
             assert entry is not None
             cell = Cell(entry, registry.data_ref(dataset))
-            params = settings.prescribed(results, cell)
+            params = choices.prescribed(results, cell)
             specs = [] if params is None else cell.specs(params, Protocol())
             runs = []
             for spec in specs:

@@ -16,11 +16,12 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from benchmark import paper, registry, settings
+from benchmark import paper
 from benchmark.figures import style
-from benchmark.plan import Cell, Protocol
-from benchmark.spec import UserError
-from benchmark.store import Store
+from benchmark.protocol import choices, registry
+from benchmark.protocol.plan import Cell, Protocol
+from benchmark.protocol.spec import UserError
+from benchmark.run.records import Store
 
 GLOBAL = (0.0, 1e-4, 3e-4, 5e-4, 7e-4, 1e-3)
 LOCAL = (0.0, 5e-4, 1e-3, 2e-3)
@@ -81,7 +82,7 @@ def read(results: Path) -> Points:
     found: dict[tuple[str, float], dict[float, Point]] = {}
     for dataset in paper.DATASETS:
         cell = Cell(entry, registry.data_ref(dataset))
-        chosen = settings.prescribed(results, cell) or {}
+        chosen = choices.prescribed(results, cell) or {}
         for local in LOCAL:
             for strength in GLOBAL:
                 params = {**chosen, "lam_global": strength, "lam_local": local}

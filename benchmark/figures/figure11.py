@@ -14,10 +14,10 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from benchmark import paper
-from benchmark import statistics as stats
 from benchmark.figures import selectors, style
-from benchmark.transfer import SIMPLE
-from benchmark.transferability import SELECTORS, Transferability
+from benchmark.run.masked import SIMPLE
+from benchmark.tables import statistics as stats
+from benchmark.tables.transferability import SELECTORS, Transferability
 
 SHOWN = SELECTORS[1:]
 OFFSETS = (-0.25, 0.0, 0.25)

@@ -15,10 +15,11 @@ from statistics import fmean, median
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from benchmark import ledger, paper
-from benchmark.cells import Table
+from benchmark import paper
 from benchmark.figures import labels, numbers, style
 from benchmark.figures.style import Points
+from benchmark.judge.cells import ledger
+from benchmark.tables.table import Table
 
 ACCURACIES, FEATURES, TIMES, SIZES = 2, 10, 13, 14
 """The paper's tables that the figure is made of."""

@@ -19,10 +19,10 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
 from benchmark import paper
-from benchmark import statistics as stats
 from benchmark.figures import labels, numbers, style
 from benchmark.figures.style import Points
-from benchmark.recipes import Metric
+from benchmark.tables import statistics as stats
+from benchmark.tables.recipes import Metric
 
 TABLE = 22
 DATASETS = ("syn1", "syn2", "syn3")

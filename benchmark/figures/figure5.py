@@ -15,11 +15,11 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from benchmark import paper
-from benchmark.cells import Pair
 from benchmark.figures import selectors, style
-from benchmark.spec import UserError
-from benchmark.transfer import SIMPLE
-from benchmark.transferability import SELECTORS, Adtm, Transferability
+from benchmark.protocol.spec import UserError
+from benchmark.run.masked import SIMPLE
+from benchmark.tables.table import Pair
+from benchmark.tables.transferability import SELECTORS, Adtm, Transferability
 
 Readings = Mapping[str, Mapping[tuple[str, str], Adtm]]
 

@@ -13,8 +13,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
+from benchmark.experiments.specimen import Explained, Specimen
 from benchmark.figures import labels, specimens, style
-from benchmark.specimen import Explained, Specimen
 
 DATASET = "colon"
 NAMES = {"-1": "cancer", "1": "normal"}

@@ -14,8 +14,8 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from benchmark import paper
-from benchmark.cells import Table
 from benchmark.figures import numbers, style
+from benchmark.tables.table import Table
 
 TABLE = 10
 LEAST = 0.01

@@ -18,9 +18,9 @@ from matplotlib.image import AxesImage
 from numpy.typing import NDArray
 
 from benchmark import paper
+from benchmark.experiments.specimen import Specimen
 from benchmark.figures import numbers, specimens, style
-from benchmark.spec import UserError
-from benchmark.specimen import Specimen
+from benchmark.protocol.spec import UserError
 
 METHODS = ("lspin", "llspin", "protogate")
 WIDTH = 360

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 from pathlib import Path
 
-from benchmark import paper, registry
-from benchmark.cells import Result, Table
+from benchmark import paper
 from benchmark.figures import style
-from benchmark.recipes import Metric, Recipe, Rule
-from benchmark.tables import build_recipe
+from benchmark.protocol import registry
+from benchmark.tables.build import build_recipe
+from benchmark.tables.recipes import Metric, Recipe, Rule
+from benchmark.tables.table import Result, Table
 
 EDITION = "prescribed"
 """Settings chosen by the paper's rule; the figures show what the rule leads to."""

@@ -14,10 +14,10 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from benchmark import ledger
 from benchmark.figures import labels, style
-from benchmark.ledger import Line
-from benchmark.recipes import read_recipe
+from benchmark.judge.cells import ledger
+from benchmark.judge.cells.ledger import Line
+from benchmark.tables.recipes import read_recipe
 
 NAMED = 4
 """Accuracies that are named because they are furthest from the paper's."""

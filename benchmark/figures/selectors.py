@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections import defaultdict
 from pathlib import Path
 
-from benchmark import transferability
-from benchmark.cells import Gap
 from benchmark.figures import style
-from benchmark.spec import UserError
-from benchmark.store import Store
-from benchmark.transferability import NONE, Transferability, Transferred
+from benchmark.protocol.spec import UserError
+from benchmark.run.records import Store
+from benchmark.tables import transferability
+from benchmark.tables.table import Gap
+from benchmark.tables.transferability import NONE, Transferability, Transferred
 
 TITLES = {
     "knn": "KNN",

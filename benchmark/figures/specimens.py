@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from pathlib import Path
 
-from benchmark import registry, specimen
+from benchmark.experiments import specimen
+from benchmark.experiments.specimen import Explained, Specimen
 from benchmark.figures import style
-from benchmark.plan import Cell
-from benchmark.specimen import Explained, Specimen
+from benchmark.protocol import registry
+from benchmark.protocol.plan import Cell
 
 
 def cell_of(model: str, dataset: str) -> Cell:

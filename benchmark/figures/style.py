@@ -24,7 +24,7 @@ from matplotlib.text import Text
 from matplotlib.ticker import NullLocator
 
 from benchmark import paper
-from benchmark.store import write_atomic
+from benchmark.files import write_atomic
 
 ONE_COLUMN, TWO_COLUMNS = 3.25, 6.75
 """Widths in inches, as the paper's columns."""

@@ -10,9 +10,9 @@ from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from benchmark.plan import Protocol
-from benchmark.spec import DataRef
-from benchmark.store import Problem, Store
+from benchmark.protocol.plan import Protocol
+from benchmark.protocol.spec import DataRef
+from benchmark.run.records import Problem, Store
 
 Record = dict[str, Any]
 

@@ -13,16 +13,18 @@ from contextlib import nullcontext
 from multiprocessing import get_context
 from pathlib import Path
 
-from benchmark import ledger_render, registry, render
-from benchmark.audit import findings as audit_render
-from benchmark.cells import Table
-from benchmark.recipes import read_recipe
+from benchmark.files import write_atomic
+from benchmark.judge.audit import findings as audit_render
+from benchmark.judge.cells import render as ledger_render
+from benchmark.protocol.spec import UserError
 from benchmark.report.archive import read
 from benchmark.report.gather import Judged, gather, judge
 from benchmark.report.page import assemble
-from benchmark.spec import UserError
-from benchmark.store import Store, write_atomic
-from benchmark.tables import build_recipe
+from benchmark.run.records import Store
+from benchmark.tables import render
+from benchmark.tables.build import build_recipe
+from benchmark.tables.recipes import catalogue, read_recipe
+from benchmark.tables.table import Table
 
 Step = Callable[[str], None]
 """Is told what was just finished."""
@@ -33,7 +35,7 @@ def steps(everything: bool) -> int:
     from benchmark.figures import FIGURES
 
     # Tables one by one, then judgements, records and the page; and each figure.
-    return len(registry.tables()) + 3 + (len(FIGURES) if everything else 0)
+    return len(catalogue()) + 3 + (len(FIGURES) if everything else 0)
 
 
 def write_page(results: Path, to: Path, step: Step = lambda _: None) -> list[Path]:
@@ -75,7 +77,7 @@ def write_reports(
 
 def _tables(store: Store, step: Step) -> dict[str, Table]:
     built = {}
-    for name in registry.tables():
+    for name in catalogue():
         built[name] = build_recipe(read_recipe(name), store.root, store=store)
         step(name)
     return built
@@ -83,15 +85,17 @@ def _tables(store: Store, step: Step) -> dict[str, Table]:
 
 def _write_texts(judged: Judged, to: Path) -> list[Path]:
     """Everything that is neither a table nor a drawing."""
-    from benchmark import claims_render, deviations, fidelity, pairwise
+    from benchmark.experiments import fidelity
+    from benchmark.judge import discrepancies, pairwise
+    from benchmark.judge.claims import render as claims_render
 
     forms = ("md", "csv", "json")
     texts = {
         **{f"ledger.{form}": ledger_render.render(judged.lines, form) for form in forms},
         **{f"audit.{form}": f(judged.findings) for form, f in audit_render.FORMATS.items()},
         **{f"claims.{form}": claims_render.render(judged.claims, form) for form in forms},
-        "DEVIATIONS.md": deviations.to_markdown(judged.deviations),
-        "deviations.json": deviations.to_json(judged.deviations),
+        "DEVIATIONS.md": discrepancies.to_markdown(judged.deviations),
+        "deviations.json": discrepancies.to_json(judged.deviations),
         "pairwise.md": pairwise.to_markdown(judged.pairs),
         "pairwise.json": pairwise.to_json(judged.pairs),
         "fidelity.md": fidelity.to_markdown(judged.fidelity),

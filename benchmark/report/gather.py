@@ -10,23 +10,24 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import benchmark
-from benchmark import ledger, pairwise
-from benchmark.audit import audit, doubtful
-from benchmark.audit.findings import FAILS, HOLDS, Finding, label, printed
-from benchmark.cells import Table
-from benchmark.convergence import MARK
-from benchmark.ledger import INCONSISTENT, Line
-from benchmark.ledger_render import LEGEND, shown_value, why
-from benchmark.pairwise import Pair
-from benchmark.render import FLAGGED, MARKS
+from benchmark.judge import pairwise
+from benchmark.judge.audit import audit, doubtful
+from benchmark.judge.audit.findings import FAILS, HOLDS, Finding, label, printed
+from benchmark.judge.cells import ledger
+from benchmark.judge.cells.ledger import INCONSISTENT, Line
+from benchmark.judge.cells.render import LEGEND, shown_value, why
+from benchmark.judge.pairwise import Pair
 from benchmark.report.archive import SPLITS, Archive, surroundings
 from benchmark.report.tables import Gathered, editions, filled
-from benchmark.store import Store
+from benchmark.run.records import Store
+from benchmark.tables.convergence import MARK
+from benchmark.tables.render import FLAGGED, MARKS
+from benchmark.tables.table import Table
 
 if TYPE_CHECKING:
-    from benchmark import fidelity
-    from benchmark.claims import Claim, Outcome
-    from benchmark.deviations import Deviation
+    from benchmark.experiments import fidelity
+    from benchmark.judge.claims.check import Claim, Outcome
+    from benchmark.judge.discrepancies import Deviation
 
 MEANINGS = {
     "exact": "mean and deviation equal in every printed digit",
@@ -65,13 +66,15 @@ class Judged:
 
 def judge(store: Store, built: Mapping[str, Table]) -> Judged:
     """All judgements, from tables that are built already."""
-    from benchmark import claims, deviations, fidelity  # need numpy, which the tables do not
+    from benchmark.experiments import fidelity
+    from benchmark.judge import discrepancies
+    from benchmark.judge.claims import check
 
     return Judged(
         ledger.compare(built),
         audit(),
-        claims.judge_all(built),
-        deviations.build(store.root, store),
+        check.judge_all(built),
+        discrepancies.build(store.root, store),
         pairwise.pairs(built["table2"]),
         {e.name: fidelity.read(store.root, e) for e in fidelity.chosen(None)},
     )
@@ -135,7 +138,7 @@ def _claim(claim: Claim) -> dict[str, Any]:
 
 def _deviation(entry: Deviation) -> dict[str, Any]:
     """Where text, numbers and code disagree, with the effects as text."""
-    from benchmark.deviations import SOURCES
+    from benchmark.judge.discrepancies import SOURCES
 
     return {
         "id": entry.id,
@@ -170,7 +173,7 @@ def _between(pair: Pair) -> dict[str, Any]:
 
 def _experiment(name: str, found: fidelity.Finding | None) -> dict[str, Any]:
     """A method on a task of its own paper: what is accepted, and what was measured."""
-    from benchmark import fidelity
+    from benchmark.experiments import fidelity
 
     experiment = fidelity.experiments()[name]
     measured = found.measured if found else {}

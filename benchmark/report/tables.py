@@ -12,12 +12,12 @@ from functools import cache
 from math import sqrt
 from typing import Any
 
-from benchmark import statistics as stats
-from benchmark.audit.findings import Finding, Key
-from benchmark.cells import Pair, Result, Row, Summary, Table
-from benchmark.recipes import Metric
-from benchmark.render import MEANING, MISSING, TIES, what_is_shown
+from benchmark.judge.audit.findings import Finding, Key
 from benchmark.report.archive import SPLITS, Archive, Index, Provenance
+from benchmark.tables import statistics as stats
+from benchmark.tables.recipes import Metric
+from benchmark.tables.render import MEANING, MISSING, TIES, what_is_shown
+from benchmark.tables.table import Pair, Result, Row, Summary, Table
 
 SUMMARIES = {"mean_rank": ("Rank", 2), "adtm_percent": ("ADTM", 1)}
 """Columns behind the datasets: heading and decimals."""

@@ -1,0 +1,236 @@
+"""What the commands share: types of arguments, groups of options, and what they stand for."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from benchmark.progress import say
+from benchmark.protocol import registry
+from benchmark.protocol.spec import FAILURES, FOLDS, REPEATS, DataRef, UserError
+
+if TYPE_CHECKING:
+    from benchmark.protocol.plan import Cell, Protocol
+    from benchmark.run.campaign import Means
+
+
+def names(text: str) -> list[str]:
+    names = [name.strip() for name in text.split(",") if name.strip()]
+    if not names:
+        raise argparse.ArgumentTypeError(f"names are separated by commas, however: {text!r}")
+    return names
+
+
+def positive(text: str) -> int:
+    value = int(text)
+    if value < 1:
+        raise argparse.ArgumentTypeError(f"must be at least 1, however: {value}")
+    return value
+
+
+def not_negative(text: str) -> int:
+    value = int(text)
+    if value < 0:
+        raise argparse.ArgumentTypeError(f"must not be negative, however: {value}")
+    return value
+
+
+def _cores() -> int:
+    """The cores that this process may use, which can be fewer than the machine has."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def _seconds(text: str) -> float:
+    units = {"s": 1, "m": 60, "h": 3600}
+    number, unit = (text[:-1], units[text[-1]]) if text[-1:] in units else (text, 1)
+    return _above_zero(number) * unit
+
+
+def budget(text: str) -> float | None:
+    return None if text == "all" else _seconds(text)
+
+
+def _megabytes(text: str) -> float:
+    units = {"M": 1, "G": 1024}
+    number, unit = (text[:-1], units[text[-1]]) if text[-1:] in units else (text, 1)
+    return _above_zero(number) * unit
+
+
+def _above_zero(text: str) -> float:
+    value = float(text)
+    if not 0 < value < float("inf"):
+        raise argparse.ArgumentTypeError(f"must be above zero, however: {text}")
+    return value
+
+
+def what(sub: argparse.ArgumentParser) -> None:
+    group = sub.add_argument_group("what to run")
+    group.add_argument("--models", type=names, help="e.g. knn,svm:kernel=poly (default: all)")
+    group.add_argument(
+        "--datasets", type=names, help="e.g. colon,syn1:generator=fixed (default: all)"
+    )
+    group.add_argument(
+        "--data",
+        type=Path,
+        metavar="FILE",
+        help="your own table: csv, tsv, parquet, arff, mat, npz",
+    )
+    group.add_argument("--target", metavar="COLUMN", help="the column of FILE that holds the class")
+    group.add_argument(
+        "--drop", type=names, default=[], metavar="COLUMNS", help="columns of FILE to leave out"
+    )
+    group.add_argument(
+        "--repeats", type=positive, default=REPEATS, help="of the cross-validation (default 5)"
+    )
+    group.add_argument("--folds", type=positive, default=FOLDS, help="of each repeat (default 5)")
+    group.add_argument("--format", choices=["md", "csv", "json"], default="md")
+
+
+def results(sub: argparse.ArgumentParser) -> None:
+    sub.add_argument(
+        "--results",
+        type=Path,
+        default=Path("results"),
+        help="folder of the records (default: results)",
+    )
+
+
+def data_dir(sub: argparse.ArgumentParser) -> None:
+    sub.add_argument(
+        "--data-dir", type=Path, help="folder with dataset files (or set BENCHMARK_DATA)"
+    )
+
+
+def workers(sub: argparse.ArgumentParser) -> None:
+    sub.add_argument(
+        "--jobs",
+        type=not_negative,
+        default=_cores(),
+        help="runs done side by side, one thread each (default: all cores); 0 runs inside this "
+        "process, for debuggers",
+    )
+    sub.add_argument("--dask", metavar="ADDRESS", help="a Dask scheduler, e.g. tcp://host:8786")
+
+
+def quick(sub: argparse.ArgumentParser) -> None:
+    sub.add_argument(
+        "--quick",
+        type=positive,
+        nargs="?",
+        const=5,
+        metavar="SPLITS",
+        help="a cheaper search: all settings on so many splits (default 5), then the best two on "
+        "all 25; tables say so. Searches that saw less are done again",
+    )
+
+
+def how(sub: argparse.ArgumentParser) -> None:
+    results(sub)
+    workers(sub)
+    sub.add_argument("--timeout", type=_seconds, help="stop a run after this long: 90, 15m, 2h")
+    sub.add_argument("--memory", type=_megabytes, help="stop a run above this: 800M, 4G")
+    sub.add_argument("--force", action="store_true", help="do finished runs again")
+    sub.add_argument(
+        "--skip-failed", action="store_true", help="do not retry runs that failed before"
+    )
+    sub.add_argument(
+        "--keep",
+        type=names,
+        default=[],
+        metavar="ARRAYS",
+        help="keep arrays beside the records: proba, selected",
+    )
+
+
+def cells_of(arguments: argparse.Namespace) -> list[Cell]:
+    from benchmark.protocol import plan
+
+    if arguments.data:
+        if arguments.datasets:
+            raise UserError("Give either --datasets or --data with --target, not both.")
+        references = [_own_table(arguments)]
+    elif arguments.target or arguments.drop:
+        raise UserError("--target and --drop need --data FILE, the table that has these columns.")
+    else:
+        references = data_refs(arguments.datasets)
+    return plan.cells(arguments.models or plan.all_models(), references)
+
+
+def _own_table(arguments: argparse.Namespace) -> DataRef:
+    """The user's table, checked before anything runs, with its treatments stated."""
+    from benchmark.data.load import load, own_table
+    from benchmark.protocol.splits import make_split
+
+    reference = own_table(arguments.data, arguments.target, arguments.drop, folds=arguments.folds)
+    table = load(reference)
+    make_split(table.y, 0, 0, arguments.folds)  # --folds may ask for more than the classes have
+    for note in table.notes:
+        say(f"{arguments.data}: {note}.")
+    return reference
+
+
+def data_refs(names: list[str] | None) -> list[DataRef]:
+    from benchmark.protocol import plan
+
+    return [registry.data_ref(name) for name in names] if names else plan.all_datasets()
+
+
+def protocol_of(arguments: argparse.Namespace) -> Protocol:
+    from benchmark.protocol.plan import Protocol
+
+    if arguments.folds < 2:
+        raise UserError(f"--folds must be at least 2, however: {arguments.folds}.")
+    return Protocol(arguments.repeats, arguments.folds)
+
+
+def means_of(arguments: argparse.Namespace) -> Means:
+    from benchmark.run.campaign import Means
+    from benchmark.run.records import Store
+    from benchmark.run.worker import Limits
+
+    if arguments.jobs == 0 and (arguments.timeout or arguments.memory):
+        raise UserError("--jobs 0 runs inside this process, which no limit can stop. Use --jobs 1.")
+    check_folder(arguments.results)
+    for name in arguments.keep:
+        registry.check_name("array to keep", name, ["proba", "selected"])
+    return Means(
+        store=Store(arguments.results),
+        jobs=arguments.jobs,
+        dask=arguments.dask,
+        limits=Limits(arguments.timeout, arguments.memory),
+        keep=tuple(arguments.keep),
+        force=arguments.force,
+        retry=not arguments.skip_failed,
+    )
+
+
+def check_folder(folder: Path) -> None:
+    """Before anything is trained: can results be kept there?"""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=folder):
+            return
+    except OSError as error:
+        raise UserError(
+            f"Results cannot be written to {folder}: {error.strerror}. Name another folder with "
+            f"--results."
+        ) from error
+
+
+def tell_failures(failures: list[dict[str, Any]]) -> None:
+    if not failures:
+        return
+    kinds: dict[str, int] = {}
+    for record in failures:
+        kinds[record["status"]] = kinds.get(record["status"], 0) + 1
+    say(f"{len(failures)} runs failed:")
+    for kind, count in sorted(kinds.items()):
+        first = next(r for r in failures if r["status"] == kind)
+        say(
+            f"  {count} x {kind} ({FAILURES[kind]}), e.g. {first['key']}: {first['error']['message']}"
+        )

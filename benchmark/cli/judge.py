@@ -1,0 +1,48 @@
+"""Commands that judge the paper: its cells beside ours, its numbers, its sentences."""
+
+from __future__ import annotations
+
+import argparse
+
+from benchmark.cli.codes import FAILED, OK
+from benchmark.progress import say
+
+
+def audit(arguments: argparse.Namespace) -> int:
+    """Recompute from the printed cells what the paper derives from them and says about them, and
+    list what holds and what does not. The findings are the output: the exit code is 0."""
+    from benchmark.judge.audit import audit as check
+    from benchmark.judge.audit import findings
+
+    print(findings.FORMATS[arguments.format](check()))
+    return OK
+
+
+def claims(arguments: argparse.Namespace) -> int:
+    """Check the paper's sentences, in our words, on its printed cells and on our runs; trains
+    nothing. Only cells with all runs count. `holds` and `does not hold` are final: no missing run
+    can change them. `holds so far` and `does not hold so far` are about the cells at hand while
+    others are missing. `not enough runs`: nothing can be compared yet. The percentage is the share
+    of 1000 redraws of our runs in which the claim holds. The claims are the output: the exit code
+    is 0."""
+    from benchmark.judge.claims import check as sentences
+    from benchmark.judge.claims import render as claims_render
+
+    judged = sentences.build(arguments.results, arguments.only)
+    print(claims_render.render(judged, arguments.format))
+    return OK
+
+
+def compare(arguments: argparse.Namespace) -> int:
+    """Put our value beside every published cell, with a verdict and its reason; trains nothing.
+    Exit code 1 if settings known to reproduce a printed cell give another number, else 0."""
+    from benchmark.judge.cells import ledger
+    from benchmark.judge.cells import render as ledger_render
+
+    lines = ledger.build(arguments.results, arguments.table)
+    print(ledger_render.render(lines, arguments.format, arguments.all))
+    changed = ledger.regressions(lines)
+    for line in changed:
+        cell = line.printed
+        say(f"differs: table {cell.table}, {cell.method} {cell.dataset} {cell.metric}")
+    return FAILED if changed else OK

@@ -1,0 +1,249 @@
+"""The command line: reads the words, calls one small function per command.
+
+Each command imports what it needs inside its function, so that `--help`, `list` and a typo never
+wait for a numerical library. A UserError becomes a message; anything else is a bug and keeps its
+traceback.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import signal
+import sys
+import textwrap
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+import benchmark
+from benchmark.cli import experiments, judge, run, tables
+from benchmark.cli.arguments import (
+    budget,
+    data_dir,
+    how,
+    names,
+    not_negative,
+    positive,
+    quick,
+    results,
+    what,
+    workers,
+)
+from benchmark.cli.codes import FAILED, INTERRUPTED, OK, USAGE
+from benchmark.progress import say
+from benchmark.protocol.spec import FOLDS, UserError
+from benchmark.run.machine import ONE_THREAD
+
+DESCRIPTION = """\
+Reproduce the tables of ProtoGate (ICML 2024), and put your own method or your own table of
+patients under the same protocol: five times a stratified five-fold split, 10 % validation.
+"""
+
+EPILOG = """\
+examples
+  python -m benchmark list                                    what there is
+  python -m benchmark data status                             which datasets are at hand
+  python -m benchmark run --models knn,svm:kernel=poly --datasets colon
+  python -m benchmark tune --models ridge --datasets colon    choose C as the paper does
+  python -m benchmark run --data patients.csv --target diagnosis --models knn,rf
+  python -m benchmark table 2                                 beside the paper, from records alone
+  python -m benchmark reproduce table2                        run what is missing, then show it
+
+Names take switches: svm:kernel=rbf, syn1:generator=fixed. Lists are separated by commas.
+Interrupt whenever you like: finished runs are kept and the same command goes on from there.
+
+exit code
+  0 everything asked for exists   1 some runs failed   2 wrong usage   3 there are gaps
+"""
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Parse, dispatch, and turn what a user can mend into a message."""
+    arguments = parser().parse_args(argv)
+    for number in (signal.SIGTERM, signal.SIGINT):  # a background job inherits SIGINT as ignored
+        signal.signal(number, _interrupt)
+    os.environ.update(ONE_THREAD)  # before numpy is imported
+    try:
+        if getattr(arguments, "data_dir", None):
+            os.environ["BENCHMARK_DATA"] = str(Path(arguments.data_dir).resolve())
+        return int(arguments.verb(arguments))
+    except UserError as error:
+        say(f"error: {error}")
+        return USAGE
+    except KeyboardInterrupt:
+        say("\nStopped. Finished runs are kept; the same command goes on from there.")
+        return INTERRUPTED
+    except BrokenPipeError:
+        # The reader of our output, `head` for example, has seen enough.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return OK
+    except OSError as error:
+        say(
+            f"error: {error.strerror or error}: {error.filename or 'a file'}. Finished runs are kept."
+        )
+        return FAILED
+
+
+def _interrupt(_number: int, _frame: FrameType | None) -> None:
+    raise KeyboardInterrupt
+
+
+def parser() -> argparse.ArgumentParser:
+    top = argparse.ArgumentParser(
+        prog="python -m benchmark",
+        description=DESCRIPTION,
+        epilog=EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    top.add_argument("--version", action="version", version=benchmark.__version__)
+    verbs = top.add_subparsers(title="verbs", required=True, metavar="VERB")
+
+    def verb(name: str, function: Any, help: str, *parts: Any) -> argparse.ArgumentParser:
+        sub = verbs.add_parser(
+            name,
+            help=help,
+            description=textwrap.fill(" ".join((function.__doc__ or help).split()), 90),
+            formatter_class=argparse.RawDescriptionHelpFormatter,
+        )
+        for part in parts:
+            part(sub)
+        sub.set_defaults(verb=function)
+        return sub
+
+    sub = verb("list", run.list_, "models, datasets and tables that exist")
+    sub.add_argument("what", nargs="?", choices=["models", "datasets", "tables"], help="only these")
+    sub.add_argument("--format", choices=["text", "json"], default="text")
+
+    sub = verb("data", run.data, "where the data are; fetch or import them", data_dir)
+    sub.add_argument("action", choices=["status", "get", "import"])
+    sub.add_argument("names", nargs="*", metavar="NAME", help="datasets; for import: NAME PATH")
+
+    sub = verb("run", run.run, "do the 25 runs of models on datasets", what, how, data_dir)
+    sub.add_argument(
+        "--settings",
+        choices=["auto", "default", "tuned", "published"],
+        default="auto",
+        help="auto (default): what `tune` has chosen for the model, with the switches that are "
+        "named, else the registry's defaults; tuned: what it has chosen for just these switches; "
+        "published: what reproduces the printed cell, where that is known",
+    )
+
+    sub = verb("tune", run.tune, "choose settings by validation score", what, how, data_dir)
+    quick(sub)
+
+    sub = verb("status", tables.status, "what has been run, what failed and why", results)
+    sub.add_argument("table", nargs="?", help="only what this table needs, e.g. table2")
+    sub.add_argument("--format", choices=["text", "json"], default="text")
+
+    sub = verb("table", tables.table, "a table of the paper, from the records that exist", results)
+    sub.add_argument("number", help="2, or the name of a recipe (`list tables`)")
+    sub.add_argument("--format", choices=["md", "csv", "tex", "json"], default="md")
+
+    sub = verb(
+        "figure", tables.figure, "draw a figure of the paper from the records that exist", results
+    )
+    sub.epilog = tables.figure_list()
+    sub.add_argument("names", nargs="+", metavar="FIGURE", help="3, a name listed below, or all")
+    sub.add_argument(
+        "--to",
+        type=Path,
+        default=Path("reports/figures"),
+        help="folder for FIGURE.png and FIGURE.svg (default: reports/figures)",
+    )
+
+    sub = verb("audit", judge.audit, "check the paper's numbers against each other")
+    sub.add_argument("--format", choices=["md", "csv", "json"], default="md")
+
+    sub = verb(
+        "claims", judge.claims, "the paper's sentences as checks, on its cells and ours", results
+    )
+    sub.add_argument(
+        "--only", action="append", metavar="ID", help="only this claim, e.g. top-three (repeatable)"
+    )
+    sub.add_argument("--format", choices=["text", "md", "csv", "json"], default="text")
+
+    sub = verb(
+        "compare", judge.compare, "every published cell beside ours, with a verdict", results
+    )
+    sub.add_argument(
+        "--table", type=positive, action="append", metavar="N", help="only this table (repeatable)"
+    )
+    sub.add_argument("--format", choices=["md", "csv", "json", "html"], default="md")
+    sub.add_argument(
+        "--all", action="store_true", help="in Markdown, also cells with nothing to compare"
+    )
+
+    sub = verb(
+        "report", tables.report, "one page that shows everything: reports/index.html", results
+    )
+    sub.add_argument(
+        "--to", type=Path, default=Path("reports"), help="folder to write to (default: reports)"
+    )
+    sub.add_argument(
+        "--all", action="store_true", help="everything that reports/ holds: tables, ledger, figures"
+    )
+
+    sub = verb(
+        "verify", run.verify, "do recorded runs again and compare", results, data_dir, workers
+    )
+    sub.add_argument(
+        "records", nargs="+", metavar="RECORD", help="files, keys or folders of records"
+    )
+
+    sub = verb(
+        "specimen", experiments.specimen, "fit runs again for Figures 6, 7 and 9", results, data_dir
+    )
+    sub.add_argument(
+        "--models", type=names, default=["protogate"], help="selectors (default: protogate)"
+    )
+    sub.add_argument("--datasets", type=names, default=["colon"], help="default: colon")
+    sub.add_argument("--repeat", type=not_negative, default=0, help="of the split (default 0)")
+    sub.add_argument("--fold", type=int, choices=range(FOLDS), default=0, help="default: 0")
+    sub.add_argument("--force", action="store_true", help="also what is up to date")
+
+    sub = verb(
+        "speed", experiments.speed, "time training steps beside their matrix products", data_dir
+    )
+    sub.add_argument(
+        "--models", type=names, default=["protogate"], help="networks (default: protogate)"
+    )
+    sub.add_argument("--datasets", type=names, default=["colon"], help="default: colon")
+    sub.add_argument("--format", choices=["text", "json"], default="text")
+
+    sub = verb(
+        "time", experiments.time_, "take the times of Tables 12, 13, 14 and 20", results, data_dir
+    )
+    sub.add_argument("--models", type=names, help="networks (default: those of the tables)")
+    sub.add_argument("--datasets", type=names, help="default: those of the tables")
+    sub.add_argument("--force", action="store_true", help="also what has been timed already")
+
+    sub = verb(
+        "fidelity",
+        experiments.fidelity,
+        "L2X, INVASE, REAL-X, TabNet on their own papers' tasks",
+        results,
+    )
+    sub.add_argument("--only", type=names, metavar="NAMES", help="only these experiments")
+    sub.add_argument("--force", action="store_true", help="also what has been done already")
+    sub.add_argument("--show", action="store_true", help="train nothing, show what is known")
+    sub.add_argument("--format", choices=["md", "json"], default="md")
+
+    sub = verb(
+        "reproduce", tables.reproduce, "run what a table is missing, then show it", how, data_dir
+    )
+    sub.add_argument("table", help="table2, or another recipe (`list tables`), or figure3")
+    sub.add_argument(
+        "--budget",
+        type=budget,
+        default="2m",
+        help="how long to do missing runs before the table is shown: 2m (default), 3h, or all",
+    )
+    quick(sub)
+    sub.add_argument("--models", type=names, help="only these models")
+    sub.add_argument("--datasets", type=names, help="only these datasets")
+    sub.add_argument("--format", choices=["md", "csv", "tex", "json"], default="md")
+    sub.add_argument(
+        "--reports", type=Path, default=Path("reports"), help="where tables are written"
+    )
+    return top

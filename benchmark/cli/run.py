@@ -1,0 +1,222 @@
+"""Commands that do runs, and those that ask what there is to run."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from pathlib import Path
+from typing import Any
+
+from benchmark.cli.arguments import (
+    cells_of,
+    means_of,
+    protocol_of,
+    tell_failures,
+)
+from benchmark.cli.codes import FAILED, GAPS, OK
+from benchmark.progress import say
+from benchmark.protocol import registry
+from benchmark.protocol.plan import Cell
+from benchmark.protocol.spec import UserError
+from benchmark.tables.recipes import catalogue
+
+
+def list_(arguments: argparse.Namespace) -> int:
+    """List the models, datasets and tables that exist, with their settings."""
+    listing: dict[str, list[dict[str, Any]]] = {
+        "models": [
+            {
+                "name": m.name,
+                "label": m.label,
+                "family": m.family,
+                "selects": m.selects,
+                "params": m.params,
+                "grid": m.search.grid,
+                "reference": m.reference,
+            }
+            for m in registry.models().values()
+        ],
+        "datasets": [
+            {
+                "name": d.name,
+                "group": d.group,
+                "samples": d.shape[0],
+                "features": d.shape[1],
+                "classes": len(d.classes),
+                "switches": d.switches,
+                "citation": d.citation,
+            }
+            for d in registry.datasets().values()
+        ],
+        "tables": [{"name": n, "title": t["title"]} for n, t in catalogue().items()],
+    }
+    wanted = [arguments.what] if arguments.what else list(listing)
+    if arguments.format == "json":
+        shown: Any = listing[arguments.what] if arguments.what else listing
+        print(json.dumps(shown, indent=1))
+        return OK
+    for kind in wanted:
+        print(f"{kind}")
+        for item in listing[kind]:
+            print("  " + _line(kind, item))
+        print()
+    return OK
+
+
+def _line(kind: str, item: dict[str, Any]) -> str:
+    if kind == "models":
+        grid = (
+            " ".join(f"{k}={v}" for k, v in item["grid"].items()).replace(" ", "")
+            or "fixed settings"
+        )
+        return f"{item['name']:<12}{item['label']:<12}selects: {item['selects']:<8}{grid}"
+    if kind == "datasets":
+        switches = "  ".join(f"{k}={'|'.join(map(str, v))}" for k, v in item["switches"].items())
+        size = f"{item['samples']} x {item['features']}"
+        return f"{item['name']:<20}{size:<13}{item['classes']:>3} classes  {item['group']:<10}{switches}"
+    return f"{item['name']:<12}{item['title']}"
+
+
+def data(arguments: argparse.Namespace) -> int:
+    """Show which datasets are at hand and where they come from; get some of them by download; or
+    import a file that you have (checked against the registry, then copied into the cache)."""
+    from benchmark.data import getting
+    from benchmark.text import grid
+
+    if arguments.action in ("status", "get"):
+        names = arguments.names or list(registry.datasets())
+        rows = getting.status(names) if arguments.action == "status" else getting.get(names)
+        # A failure explains itself in several lines, which do not fit into a table.
+        short = [[r.name, r.state, r.detail.splitlines()[0]] for r in rows]
+        print(grid([["dataset", "state", "where"], *short]))
+        for row in rows:
+            if row.state == "failed":
+                say(f"\n{row.detail}")
+        return OK if all(row.state == "ready" for row in rows) else GAPS
+    if len(arguments.names) != 2:
+        raise UserError(
+            "import takes a dataset and a file: python -m benchmark data import lung lung.mat"
+        )
+    name, path = arguments.names
+    registry.check_name("dataset", name, registry.datasets())
+    imported = getting.import_(name, Path(path))
+    print(f"{name}: imported, {imported.X.shape[0]} x {imported.X.shape[1]}.")
+    return OK
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Do the 25 runs of models on datasets, each with one setting, and print mean and deviation of
+    the test score. Runs that are finished already are not repeated."""
+    from benchmark.run.campaign import run_missing
+    from benchmark.run.summary import FORMATS, summarise
+
+    cells, protocol, means = cells_of(arguments), protocol_of(arguments), means_of(arguments)
+    chosen = [(cell, _setting(cell, arguments)) for cell in cells]
+    _tell_untuned(cells, arguments)
+    plan = [
+        (cell, params, cell.specs(params, protocol))
+        for cell, params in chosen
+        if params is not None
+    ]
+    report = run_missing([spec for _, _, specs in plan for spec in specs], means)
+    rows = [
+        summarise(cell.model, cell.data.label, params, specs, report.records)
+        for cell, params, specs in plan
+    ]
+    if rows:
+        print(FORMATS[arguments.format](rows))
+    tell_failures(report.failures)
+    unknown = [f"{cell.model} on {cell.data.label}" for cell, params in chosen if params is None]
+    if unknown and arguments.settings == "published":
+        say(f"No settings are known to reproduce the printed cell: {', '.join(unknown)}.")
+    if report.failures:
+        return FAILED
+    return GAPS if report.absent or len(plan) < len(chosen) else OK
+
+
+def _setting(cell: Cell, arguments: argparse.Namespace) -> dict[str, Any] | None:
+    """The settings that `run` uses for a cell; None if they are not known."""
+    from benchmark.protocol.choices import prescribed, published
+
+    if arguments.settings == "published":
+        return published(cell)
+    if arguments.settings == "default":
+        return dict(cell.overrides)
+    params = prescribed(arguments.results, cell)
+    if params is None and arguments.settings == "auto" and cell.overrides:
+        params = prescribed(arguments.results, cell, "base")
+    return dict(cell.overrides) if params is None and arguments.settings == "auto" else params
+
+
+def _tell_untuned(cells: list[Cell], arguments: argparse.Namespace) -> None:
+    """Say which settings are not the paper's rule's choice, and how to make them so."""
+    from benchmark.protocol.choices import prescribed
+
+    sources = ("own",) if arguments.settings == "tuned" else ("own", "base")
+    names = [
+        f"{cell.model} on {cell.data.label}"
+        for cell in cells
+        if all(prescribed(arguments.results, cell, source) is None for source in sources)
+    ]
+    if names and arguments.settings in ("auto", "tuned"):
+        then = "default settings are used" if arguments.settings == "auto" else "they are left out"
+        say(
+            f"Not tuned, so {then}: {', '.join(names)}.\n"
+            f"`python -m benchmark tune` with the same words chooses settings by validation score."
+        )
+
+
+def tune(arguments: argparse.Namespace) -> int:
+    """Choose one setting per model and dataset: the best mean validation balanced accuracy over
+    the 25 splits; ties go to the first in grid order. A setting that cannot win any more is dropped
+    before it has seen all splits, which never changes the choice. Prints the test score of what was
+    chosen."""
+    from benchmark.run.summary import FORMATS, summarise
+    from benchmark.run.tune import require_search
+    from benchmark.run.tune import tune as choose
+
+    cells, protocol, means = cells_of(arguments), protocol_of(arguments), means_of(arguments)
+    require_search(cells)
+    searched = [cell for cell in cells if cell.search.grid or cell.search.ranges]
+    choices, report = choose(searched, protocol, means, arguments.quick)
+    rows = []
+    for cell, choice in zip(searched, choices, strict=True):
+        if choice is not None:
+            specs = cell.specs(choice.params, protocol)
+            records, _ = means.store.find([spec.key for spec in specs])
+            rows.append(summarise(cell.model, cell.data.label, choice.params, specs, records))
+    if rows:
+        print(FORMATS[arguments.format](rows))
+    tell_failures(report.failures)
+    return FAILED if report.failures else GAPS if len(rows) < len(searched) else OK
+
+
+def verify(arguments: argparse.Namespace) -> int:
+    """Do recorded runs again and compare everything outside `meta`: scores, selection, hashes.
+    Equal bits are promised on the same type of machine; in what this one differs from those of the
+    records is printed, too. Training a network amplifies the last digit."""
+    from benchmark.run.records import NotARecord, Store
+    from benchmark.run.verify import verify as compare
+
+    store = Store(arguments.results)
+    records = []
+    for path in [path for text in arguments.records for path in store.resolve(text)]:
+        try:
+            records.append(store.load(path))
+        except NotARecord as error:
+            raise UserError(f"{path} {error}.") from error
+    different = 0
+    surroundings: set[str] = set()
+    for comparison in compare(records, arguments.jobs, arguments.dask):
+        print(f"{'same     ' if comparison.same else 'DIFFERENT'}  {comparison.key}")
+        for line in comparison.differences:
+            print(f"           {line}")
+        if not comparison.same:
+            different += 1
+            surroundings.update(comparison.surroundings)
+    if surroundings:
+        print("\nThe records that differ were made with something else; equal bits are promised on")
+        print("the same type of machine, with the same libraries:")
+        for line in sorted(surroundings):
+            print(f"           {line}")
+    return FAILED if different else OK

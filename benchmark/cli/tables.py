@@ -1,0 +1,136 @@
+"""Commands that show what the records say: status, tables, figures, the page."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import time
+from typing import Any
+
+from benchmark.cli.arguments import means_of, tell_failures
+from benchmark.cli.codes import FAILED, GAPS, OK
+from benchmark.progress import say
+from benchmark.protocol import registry
+from benchmark.protocol.spec import UserError
+from benchmark.tables.recipes import catalogue
+
+
+def status(arguments: argparse.Namespace) -> int:
+    """Count the records per model and dataset, list failures with their reason, and name every
+    file that is not a record. With a table: what it needs and what it lacks."""
+    from benchmark.tables.status import counts, needed, to_text
+
+    if not arguments.results.is_dir():
+        raise UserError(f"There is no results folder {arguments.results}; --results names another.")
+    if arguments.table:
+        rows, complete = needed(table_name(arguments.table), arguments.results)
+    else:
+        rows, complete = counts(arguments.results)
+    print(json.dumps(rows, indent=1) if arguments.format == "json" else to_text(rows))
+    return OK if complete else GAPS
+
+
+def table(arguments: argparse.Namespace) -> int:
+    """Build a table from the records that exist; trains nothing. Gaps are shown with a reason."""
+    from benchmark.tables import render
+    from benchmark.tables.build import build_table
+
+    built = build_table(table_name(arguments.number), arguments.results)
+    print(render.FORMATS[arguments.format](built))
+    return OK if built.complete else GAPS
+
+
+def figure(arguments: argparse.Namespace) -> int:
+    """Draw figures of the paper, and some that it lacks, from the records that exist; trains
+    nothing. The paper's own numbers stand beside ours, and a grey note names what is missing. Exit
+    code 3 if a figure cannot be drawn at all for want of records."""
+    from benchmark import figures
+    from benchmark.progress import Progress
+
+    every = arguments.names == ["all"]
+    names = list(figures.FIGURES) if every else [figure_name(text) for text in arguments.names]
+    lacking = []
+    with Progress(len(names) if len(names) > 1 else 0, "figures") as progress:
+        for name in names:
+            try:
+                files = figures.write(name, arguments.results, arguments.to)
+            except UserError as error:
+                lacking.append(f"{name}: {error}")
+            else:
+                print(f"{name}: {', '.join(map(str, files))}")
+            progress.step(name)
+    for message in lacking:
+        say(message)
+    return GAPS if lacking else OK
+
+
+def report(arguments: argparse.Namespace) -> int:
+    """Write one page, index.html, that shows every table with the paper's values beside ours, the
+    runs behind each cell, figures, claims, audit and environment. It needs no network and no other
+    file. Made from records alone; trains nothing."""
+    from benchmark import report as reports
+    from benchmark.progress import Progress
+
+    if not arguments.results.is_dir():
+        raise UserError(f"There is no results folder {arguments.results}; --results names another.")
+    with Progress(reports.steps(arguments.all), "report", after=2.0) as progress:
+        write = reports.write_reports if arguments.all else reports.write_page
+        *_, page = write(arguments.results, arguments.to, progress.step)
+    print(page)
+    return OK
+
+
+def reproduce(arguments: argparse.Namespace) -> int:
+    """Do the runs that a table is missing, then show it and write it to reports/. Datasets that
+    are not at hand and cannot be downloaded leave gaps; everything else goes on."""
+    from dataclasses import replace
+
+    from benchmark.figures import FIGURES
+    from benchmark.report import write_table
+    from benchmark.tables import render
+    from benchmark.tables.build import build_table
+    from benchmark.tables.reproduce import fill
+
+    if arguments.table in FIGURES or arguments.table.startswith("figure"):
+        arguments.names, arguments.to = [arguments.table], arguments.reports / "figures"
+        return figure(arguments)
+    name = table_name(arguments.table)
+    means = means_of(arguments)
+    if arguments.budget is not None:
+        means = replace(means, deadline=time.monotonic() + arguments.budget)
+        say(f"At most {arguments.budget:g} seconds of runs, then the table; --budget changes it.")
+    failures: list[dict[str, Any]] = []
+    try:
+        failures = fill([name], means, arguments.models, arguments.datasets, arguments.quick)
+    except KeyboardInterrupt:
+        say("\nStopped; finished runs are kept. The table as it is now:")
+    built = build_table(name, arguments.results)
+    write_table(built, arguments.reports)
+    print(render.FORMATS[arguments.format](built))
+    say(f"Written to {arguments.reports}/{name}.md, .csv, .tex and .json.")
+    tell_failures(failures)
+    asked = build_table(
+        name, arguments.results, methods=arguments.models, datasets=arguments.datasets
+    )
+    return FAILED if failures else OK if asked.complete else GAPS
+
+
+def table_name(text: str) -> str:
+    name = f"table{text}" if text.isdigit() else text
+    registry.check_name("table", name, catalogue())
+    return name
+
+
+def figure_name(text: str) -> str:
+    from benchmark.figures import FIGURES
+
+    name = f"figure{text}" if text.isdigit() else text
+    registry.check_name("figure", name, FIGURES)
+    return name
+
+
+def figure_list() -> str:
+    from benchmark.figures import FIGURES
+
+    width = max(map(len, FIGURES)) + 2
+    return "figures\n" + "\n".join(f"  {n:<{width}}{t}" for n, t in FIGURES.items())

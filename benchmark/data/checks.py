@@ -1,0 +1,109 @@
+"""From files to a checked dataset.
+
+A dataset's name stands for one X and one y: their hash is in the registry and is compared after
+loading. What is accepted: a file with the registered hash; a file with another hash whose content
+is the reference data, bit for bit or to rounding (re-saved, other precision); and, for sources whose
+hash nobody has published, a file of the right shape and class sizes, with a note if its content is
+not the reference. Anything else is an error that names what was expected and found.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from benchmark.data.dataset import Codes, Dataset, Floats, make, with_notes
+from benchmark.data.places import Location
+from benchmark.datasets import download
+from benchmark.datasets.raw import Raw
+from benchmark.protocol.registry import DatasetEntry
+from benchmark.protocol.spec import UserError
+
+
+def read(entry: DatasetEntry, location: Location, options: Mapping[str, Any]) -> Dataset:
+    """Read the files, code the labels, check the result."""
+    module, _, function = entry.reader.partition(":")
+    reader = getattr(importlib.import_module(f"benchmark.datasets.{module}"), function)
+    switches = {key: values[0] for key, values in entry.switches.items()}
+    try:
+        raw: Raw = reader(location.paths, **{**entry.options, **switches, **options})
+    except UserError:
+        raise
+    except Exception as error:  # a damaged file makes the parsers raise almost anything
+        raise UserError(
+            f"Dataset {entry.name!r}: cannot read {location.source}: {error}\n"
+            f"The file is damaged or of another form. {entry.how_to_get}"
+        ) from error
+    dataset = make(entry.name, raw, location.source)
+    variant = next((entry.variants[v] for v in options.values() if v in entry.variants), {})
+    notes = check(entry, variant, dataset, raw.derived, location)
+    return with_notes(dataset, notes)
+
+
+def probe(X: Floats, y: Codes) -> tuple[float, float, float]:
+    """Three numbers that any change of values, of row order or of column order moves."""
+    n, d = X.shape
+    rows, columns = np.cos(np.arange(n)), np.sin(np.arange(d))
+    return float(X.mean()), float(rows @ X @ columns / np.sqrt(n * d)), float(rows @ y)
+
+
+def check(
+    entry: DatasetEntry,
+    variant: Mapping[str, Any],
+    dataset: Dataset,
+    derived: bool,
+    location: Location,
+) -> list[str]:
+    """Compare with the registry: an error if this is other data, notes if it deserves a remark."""
+    found = dict(zip(dataset.classes, np.bincount(dataset.y).tolist(), strict=True))
+    expected = variant.get("classes", entry.classes)
+    shape = dataset.X.shape
+    if derived:
+        if shape[0] != entry.shape[0]:
+            raise UserError(_other_data(entry, location, f"{shape[0]} samples", entry.shape[0]))
+        return [
+            f"{what} differ from the paper's: {got} instead of {want}"
+            for what, got, want in [
+                ("features", shape[1], entry.shape[1]),
+                ("class sizes", list(found.values()), list(expected.values())),
+            ]
+            if got != want
+        ]
+    if shape != entry.shape:
+        raise UserError(_other_data(entry, location, f"shape {shape}", entry.shape))
+    if sorted(found.values()) != sorted(expected.values()):
+        raise UserError(_other_data(entry, location, f"class sizes {found}", expected))
+    return _compare_content(entry, variant.get("content", entry.content), dataset, location)
+
+
+def _compare_content(
+    entry: DatasetEntry, content: str, dataset: Dataset, location: Location
+) -> list[str]:
+    """Is it the reference data, nearly the reference data, or something else?"""
+    if dataset.sha256 == content or not content:
+        return []
+    hashes = {role: download.sha256_of(path) for role, path in location.paths.items()}
+    registered = {role: location.files.get(role, {}).get("sha256") for role in hashes}
+    near = np.allclose(probe(dataset.X, dataset.y), entry.probe, rtol=1e-6, atol=1e-5)
+    if entry.probe and near:
+        return ["agrees with the reference data to rounding, not bit for bit"]
+    if any(want and want != hashes[role] for role, want in registered.items()):
+        got = ", ".join(hashes.values())
+        want = ", ".join(str(value) for value in registered.values())
+        raise UserError(
+            _other_data(entry, location, f"other values (file SHA-256 {got})", f"SHA-256 {want}")
+        )
+    remark = "values, row order or class names are not those of the reference data, "
+    return [remark + f"so single runs cannot be compared: {dataset.sha256[:12]}, {content[:12]}"]
+
+
+def _other_data(entry: DatasetEntry, location: Location, found: str, expected: object) -> str:
+    places = ", ".join(str(path) for path in location.paths.values()) or location.place
+    return (
+        f"Dataset {entry.name!r}: {places} has {found}, expected {expected}.\n"
+        f"It is another version of the data, or damaged. Remove it, or use it as your own table. "
+        f"{entry.how_to_get}"
+    )

@@ -1,0 +1,72 @@
+"""Times of training and of prediction, from runs that are made for nothing else.
+
+They are taken one after the other on one thread, with nothing else to do for the machine: the load
+before each is stored, and `quiet` tells whether it was low. A time says something about hardware and
+implementation, so every file names its own machine, and times are compared within one machine only.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from benchmark.files import write_atomic
+from benchmark.protocol.plan import Cell
+from benchmark.protocol.spec import UserError
+
+REPEATS = 5
+QUIET = 0.5
+"""Other processes' share of the machine, in cores, up to which a time counts as taken alone."""
+
+
+@dataclass(frozen=True)
+class Timing:
+    """One model on one dataset, with its default or chosen settings."""
+
+    model: str
+    dataset: str
+    params: dict[str, Any]
+    train_seconds_per_epoch: list[float]
+    """One pass over the training part, checks excluded; one number per repeat."""
+    inference_ms_per_sample: list[float]
+    """All predictions of the test part divided by its size, masks included, prototypes cached."""
+    parameters: int | None
+    load: float
+    """Cores that other processes kept busy just before, measured over two seconds."""
+    machine: dict[str, Any]
+    code: dict[str, Any]
+
+    @property
+    def hardware(self) -> str:
+        cpu, platform = (self.machine.get(name, "unknown") for name in ("cpu", "platform"))
+        return f"{cpu}, {platform}, one thread"
+
+    @property
+    def quiet(self) -> bool:
+        return self.load <= QUIET
+
+
+def path_of(results: Path, cell: Cell) -> Path:
+    return results / "timings" / cell.model.replace(":", "-") / f"{cell.data.folder}.json"
+
+
+def read(results: Path, cell: Cell) -> Timing | None:
+    """The stored times of a cell; None if it was never timed."""
+    path = path_of(results, cell)
+    try:
+        return Timing(**json.loads(path.read_text("utf-8")))
+    except FileNotFoundError:
+        return None
+    except (ValueError, TypeError) as error:
+        raise UserError(
+            f"The times in {path} cannot be read ({error}). Delete the file and run `python -m "
+            f"benchmark time --models {cell.model} --datasets {cell.data.label}`."
+        ) from error
+
+
+def write(results: Path, cell: Cell, timing: Timing) -> Path:
+    path = path_of(results, cell)
+    write_atomic(path, (json.dumps(asdict(timing), indent=1) + "\n").encode())
+    return path

@@ -1,0 +1,25 @@
+"""The paper against itself: everything it derives or states, recomputed from what it prints."""
+
+from __future__ import annotations
+
+from benchmark.judge.audit import bounds, derived, orderings, repeats, statements
+from benchmark.judge.audit.findings import FAILS, TEXT, Finding, Key, Sheet
+from benchmark.judge.audit.findings import sheet as as_printed
+
+
+def audit(sheet: Sheet | None = None) -> list[Finding]:
+    """All findings, table by table, the prose last."""
+    sheet = sheet or as_printed()
+    modules = (derived, repeats, bounds, statements, orderings)
+    found = [finding for module in modules for finding in module.all_findings(sheet)]
+    return sorted(found, key=lambda finding: (finding.table == TEXT, finding.table))
+
+
+def doubtful(findings: list[Finding]) -> dict[Key, Finding]:
+    """The printed cells that cannot be right as they stand, with the first finding that says so."""
+    cells: dict[Key, Finding] = {}
+    for finding in findings:
+        if finding.verdict == FAILS:
+            for place in finding.cells:
+                cells.setdefault(place, finding)
+    return cells

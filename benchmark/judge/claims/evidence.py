@@ -1,0 +1,154 @@
+"""What a claim is checked against: the paper's printed cells, or our runs and redraws of them.
+
+Every value is a vector. Its first entry is the value itself, the others are what it would be had
+other runs been drawn, so that a check is written once and tells at the same time whether a claim
+holds and how firmly. A redraw takes the same splits for all methods, as the runs themselves do.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from benchmark import paper
+from benchmark.protocol.spec import FOLDS, REPEATS
+from benchmark.tables.table import Table
+
+DRAWS = 1000
+RUNS = REPEATS * FOLDS
+DIGITS = 9
+"""Means of equal scores can differ in the last bit, and would then not be equal."""
+
+Vector = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Value:
+    """A cell as a check reads it."""
+
+    numbers: Vector | None = None
+    """None where there is no value (yet)."""
+    failed: bool = False
+    """No value, and none to come: the method does not converge there."""
+    drawn: bool = False
+    """Whether it has runs to draw from; what is computed from all datasets has none."""
+    partial: bool = False
+    """Over some of the datasets only, where it should be over all."""
+    edition: str = ""
+    why: str = ""
+    """Why there is no value, or only a partial one."""
+
+    @property
+    def settled(self) -> bool:
+        return self.failed or self.numbers is not None
+
+
+class Evidence(Protocol):
+    """Where the cells of the paper's tables are looked up."""
+
+    size: int
+    """Entries of every vector."""
+
+    def value(self, table: int, method: str, dataset: str, metric: str) -> Value: ...
+
+
+class OnPaper:
+    """The cells as printed; a dash is a failure."""
+
+    size = 1
+
+    def value(self, table: int, method: str, dataset: str, metric: str) -> Value:
+        cell = paper.cell(table, method, dataset, metric)
+        assert cell is not None, f"Table {table} has no {method} {dataset} {metric}"
+        return Value(failed=True) if cell.mean is None else Value(np.array([cell.mean]))
+
+
+class InRuns:
+    """Our cells in one edition; what it has no settings of its own for is as prescribed."""
+
+    size = 1 + DRAWS
+
+    def __init__(self, tables: Mapping[str, Table], edition: str) -> None:
+        self.tables, self.edition = tables, edition
+        self._known: dict[tuple[int, str, str, str], Value] = {}
+
+    def value(self, table: int, method: str, dataset: str, metric: str) -> Value:
+        place = table, method, dataset, metric
+        if place not in self._known:
+            self._known[place] = self._value(*place)
+        return self._known[place]
+
+    def _value(self, table: int, method: str, dataset: str, metric: str) -> Value:
+        built = self.tables[f"table{table}"]
+        result = built.in_edition(method, dataset, metric, self.edition)
+        gap = result.gap if result else None
+        partial = not dataset and gap is not None and gap.word == "incomplete"
+        if result is None or not result.values or (gap and not partial):
+            return Value(failed=bool(gap and gap.word == "failed"), why=gap.reason if gap else "")
+        if metric == "rank_difference":
+            return self._rank_difference(table, method, dataset)
+        if not dataset or len(result.values) == 1:
+            mean = np.full(self.size, np.mean(result.values)).round(DIGITS)
+            why = gap.reason if gap else ""
+            return Value(mean, partial=partial, edition=result.edition, why=why)
+        # Times have repeats and not splits, which nothing pairs between methods.
+        paired = len(result.values) == RUNS
+        drawn = redraws(dataset if paired else f"{method} on {dataset}", len(result.values))
+        means = np.array(result.values)[drawn].mean(axis=1)
+        return Value(means.round(DIGITS), drawn=True, edition=result.edition)
+
+    def _rank_difference(self, table: int, method: str, dataset: str) -> Value:
+        """Rank of F1 minus rank of accuracy, in every redraw; a built table has it for all or none."""
+        methods = methods_of(table, "rank_difference")
+        f1, accuracy = (
+            [self.value(table, m, dataset, metric) for m in methods]
+            for metric in ("f1_select", "balanced_accuracy")
+        )
+        mine = methods.index(method)
+        difference = (
+            ranks([v.numbers for v in f1])[mine] - ranks([v.numbers for v in accuracy])[mine]
+        )
+        published = any(v.edition == "published" for v in (*f1, *accuracy))
+        return Value(difference, drawn=True, edition="published" if published else "prescribed")
+
+
+@cache
+def redraws(seed: str, runs: int = RUNS) -> NDArray[np.int64]:
+    """Which runs are averaged: all of them, then as many drawn with replacement, per redraw."""
+    drawn = random.Random(seed).choices(range(runs), k=DRAWS * runs)
+    return np.array([*range(runs), *drawn]).reshape(1 + DRAWS, runs)
+
+
+def ranks(values: list[Vector | None]) -> list[Vector]:
+    """Rank of every method, 1 = largest; equals share the best rank, None counts as the mean."""
+    present = [v for v in values if v is not None]
+    fill = np.mean(present, axis=0)
+    filled = np.stack([fill if v is None else v for v in values]).round(DIGITS)
+    return [1.0 + (filled > row).sum(axis=0) for row in filled]
+
+
+def distances(values: list[Vector | None]) -> list[Vector | None]:
+    """ADTM: 0 for the worst method and 1 for the best; None stays None."""
+    present = np.stack([v for v in values if v is not None])
+    low = present.min(axis=0)
+    span = present.max(axis=0) - low
+    # Where all methods are equal, none is better: all count as the best.
+    safe = np.where(span > 0, span, 1.0)
+    return [None if v is None else np.where(span > 0, (v - low) / safe, 1.0) for v in values]
+
+
+@cache
+def methods_of(table: int, metric: str) -> tuple[str, ...]:
+    """The methods that a table of the paper prints a metric for, in its order."""
+    return tuple(dict.fromkeys(c.method for c in paper.cells(table) if c.metric == metric))
+
+
+@cache
+def datasets_of(table: int, metric: str) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(c.dataset for c in paper.cells(table) if c.metric == metric))

@@ -1,0 +1,189 @@
+"""The claims as text: blocks for a terminal, Markdown to read, CSV and JSON to compute with."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import textwrap
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import asdict
+
+from benchmark.judge.claims.check import TOO_FEW, WORDS, Claim, Outcome
+from benchmark.judge.claims.evidence import DRAWS, RUNS
+from benchmark.protocol.choices import EDITIONS
+from benchmark.text import grid
+
+LEGEND = (
+    (
+        "A claim is a sentence of the paper in our words, written as comparisons between cells of "
+        "its tables. `paper`: on the printed cells, does the sentence follow from its own numbers? "
+        "`prescribed`: on our runs, with settings chosen by the paper's rule; a claim is judged by "
+        "this. `published`: the same with the settings that are known to reproduce printed cells, "
+        "where there are any."
+    ),
+    (
+        f"Only cells with all {RUNS} runs count. `holds` and `does not hold`: no missing run can "
+        "change it; one counterexample is enough against a claim about every dataset. `holds so "
+        "far` and `does not hold so far`: so on the cells at hand, while others are missing. `not "
+        "enough runs`: nothing can be compared yet."
+    ),
+    (
+        f"The percentage is the share of {DRAWS} redraws of our runs in which the claim holds on "
+        f"the same cells: {RUNS} splits with replacement, the same ones for all methods. It is not "
+        "a p-value: the splits share their samples, so it is surer than new data would be. Times "
+        "are redrawn from their repeats, for each method apart; values over all datasets have "
+        "nothing to draw from."
+    ),
+)
+
+
+def render(claims: Sequence[Claim], form: str) -> str:
+    return FORMATS[form](claims)
+
+
+def totals(claims: Sequence[Claim]) -> dict[str, Counter[str]]:
+    """Verdicts on the printed cells and per edition."""
+    sides = ("paper", *EDITIONS)
+    return {s: Counter(o.word for c in claims if (o := _sides(c).get(s))) for s in sides}
+
+
+def _sides(claim: Claim) -> dict[str, Outcome]:
+    return {"paper": claim.paper, **claim.ours}
+
+
+def _sentence(claims: Sequence[Claim]) -> str:
+    counted = {
+        side: ", ".join(f"{words[w]} {w}" for w in WORDS if words[w])
+        for side, words in totals(claims).items()
+    }
+    number = "1 claim" if len(claims) == 1 else f"{len(claims)} claims"
+    return f"{number}. " + " ".join(f"{s}: {text}." for s, text in counted.items() if text)
+
+
+def _topics(claims: Sequence[Claim]) -> dict[str, list[Claim]]:
+    topics: dict[str, list[Claim]] = {}
+    for claim in claims:
+        topics.setdefault(claim.statement.topic, []).append(claim)
+    return topics
+
+
+def _verdict(outcome: Outcome | None) -> str:
+    if outcome is None:
+        return ""
+    return outcome.word if outcome.support is None else f"{outcome.word} ({_percent(outcome)})"
+
+
+def _percent(outcome: Outcome) -> str:
+    """Never 0 % or 100 % unless it is so in every redraw."""
+    assert outcome.support is not None
+    if 0 < outcome.support < 0.01:
+        return "< 1 %"
+    if 0.99 < outcome.support < 1:
+        return "> 99 %"
+    return f"{outcome.support:.0%}".replace("%", " %")
+
+
+def _why(outcome: Outcome) -> str:
+    if not outcome.lacking or outcome.word == TOO_FEW:
+        return outcome.evidence
+    at_hand = f", at hand: {', '.join(outcome.datasets)}" if outcome.datasets else ""
+    return f"{outcome.evidence}{at_hand}; lacking: {outcome.lacking}"
+
+
+def _notes(claim: Claim) -> list[str]:
+    s = claim.statement
+    return [
+        *([f"read as: {s.reading}"] if s.reading else []),
+        *([f"audit of the same sentence: {', '.join(s.audit)}"] if s.audit else []),
+        *([f"printed cells in doubt: {', '.join(claim.doubts)}"] if claim.doubts else []),
+    ]
+
+
+def to_text(claims: Sequence[Claim]) -> str:
+    """One block per claim: the sentence, then what became of it on either side."""
+    parts = [textwrap.fill(_sentence(claims), 100)]
+    for topic, mine in _topics(claims).items():
+        parts.append(topic.upper())
+        parts += map(_block, mine)
+    return "\n\n".join([*parts, *(textwrap.fill(text.replace("`", ""), 100) for text in LEGEND)])
+
+
+def _block(claim: Claim) -> str:
+    s = claim.statement
+    lines = [f"{s.id}  [{s.where}]", *_indented(s.claim, "  ")]
+    for side, outcome in _sides(claim).items():
+        lines += _indented(f"{_verdict(outcome)}: {_why(outcome)}", f"  {side:<12}")
+    return "\n".join(lines + [line for note in _notes(claim) for line in _indented(note, "  ")])
+
+
+def _indented(text: str, start: str) -> list[str]:
+    return textwrap.wrap(text, 100, initial_indent=start, subsequent_indent=" " * len(start))
+
+
+def to_markdown(claims: Sequence[Claim]) -> str:
+    """A table of verdicts per topic, each followed by the evidence."""
+    counts = [["", *WORDS]]
+    counts += [[side, *(str(words[w]) for w in WORDS)] for side, words in totals(claims).items()]
+    parts = ["# What the paper says, checked", _sentence(claims), grid(counts), "  \n".join(LEGEND)]
+    for topic, mine in _topics(claims).items():
+        head = ["", "claim", "where", "paper", *EDITIONS]
+        rows = [
+            [
+                f"`{c.statement.id}`",
+                c.statement.claim,
+                c.statement.where,
+                c.paper.word,
+                *(_verdict(c.ours.get(edition)) for edition in EDITIONS),
+            ]
+            for c in mine
+        ]
+        parts += [f"## {topic.capitalize()}", grid([head, *rows]), "\n".join(map(_item, mine))]
+    return "\n\n".join(parts)
+
+
+def _item(claim: Claim) -> str:
+    found = [f"{side}: {_why(o)}" for side, o in _sides(claim).items() if o.word != TOO_FEW]
+    return f"- `{claim.statement.id}` " + ". ".join([*found, *_notes(claim)]) + "."
+
+
+COLUMNS = (
+    *("id", "topic", "where", "claim", "side", "verdict", "support", "true", "known"),
+    *("comparisons", "evidence", "datasets", "methods", "lacking", "reading", "audit", "doubts"),
+)
+
+
+def to_csv(claims: Sequence[Claim]) -> str:
+    """One line per claim and side: the paper's cells, and each edition of ours."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(COLUMNS)
+    for claim in claims:
+        s = claim.statement
+        for side, o in _sides(claim).items():
+            writer.writerow(
+                [s.id, s.topic, s.where, s.claim, side, o.word]
+                + ["" if o.support is None else f"{o.support:.4g}", o.true, o.known, o.comparisons]
+                + [o.evidence, " ".join(o.datasets), " ".join(o.methods), o.lacking]
+                + [s.reading, " ".join(s.audit), " ".join(claim.doubts)]
+            )
+    return text.getvalue().rstrip("\n")
+
+
+def to_json(claims: Sequence[Claim]) -> str:
+    """Everything, also how each claim is checked."""
+    value = {
+        "totals": {side: dict(words) for side, words in totals(claims).items()},
+        "legend": LEGEND,
+        "claims": [{**asdict(claim), "verdict": claim.outcome.word} for claim in claims],
+    }
+    return json.dumps(value, indent=1, ensure_ascii=False, allow_nan=False)
+
+
+FORMATS: dict[str, Callable[[Sequence[Claim]], str]] = {
+    "text": to_text,
+    "md": to_markdown,
+    "csv": to_csv,
+    "json": to_json,
+}

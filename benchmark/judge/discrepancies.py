@@ -1,0 +1,454 @@
+"""The deviation register: where text, numbers and code disagree, what we do, and what it changes.
+
+Entries are data (paper/deviations.toml). Effects are measured from the records that exist; one whose
+runs are lacking says so, with the command that does them.
+"""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from functools import cache
+from importlib.resources import files
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+from benchmark import paper
+from benchmark.protocol import registry
+from benchmark.protocol.choices import EDITIONS
+from benchmark.run.records import Store
+from benchmark.tables import statistics as stats
+from benchmark.tables.build import build_recipe
+from benchmark.tables.recipes import Metric, Recipe, Source, follow
+from benchmark.tables.table import Gap, Result, Table
+from benchmark.text import grid
+
+ACCURACY = Metric("balanced_accuracy", "scores.test.balanced_accuracy", "accuracy", scale=100)
+FEATURES = Metric("selected_features", "selection.mean", "features", decimals=1)
+
+
+@dataclass(frozen=True)
+class Lack:
+    """A side that has no value yet."""
+
+    side: str
+    reason: str
+    verb: str = ""
+    """What to run for this model and dataset; empty: nothing helps."""
+    model: str = ""
+    dataset: str = ""
+
+
+@dataclass(frozen=True)
+class Effect:
+    """One measured consequence of a deviation."""
+
+    what: str
+    """What is measured, where: `accuracy on colon`."""
+    sides: dict[str, str]
+    """Label of a side -> its value as text; empty text where there is none yet."""
+    difference: float | None = None
+    """Second side minus first, where both are one number."""
+    p: float | None = None
+    """Corrected resampled t-test on paired runs."""
+    lacking: tuple[Lack, ...] = ()
+    """Why sides have no value."""
+
+
+@dataclass(frozen=True)
+class Deviation:
+    """A disagreement, what is done about it, and its effect."""
+
+    id: str
+    title: str
+    where: str
+    text: str
+    numbers: str
+    code: str
+    ours: str
+    switch: str
+    effects: tuple[Effect, ...]
+
+
+@cache
+def _entries() -> dict[str, dict[str, Any]]:
+    text = files("benchmark.paper").joinpath("deviations.toml").read_text("utf-8")
+    return tomllib.loads(text)
+
+
+def build(results: Path, store: Store | None = None) -> list[Deviation]:
+    """Every entry of the register with the effects that the records show."""
+    store = store or Store(results, remember=True)
+    made = []
+    for name, entry in _entries().items():
+        fields = {k: v for k, v in entry.items() if k != "effect"}
+        effects = [e for spec in entry.get("effect", []) for e in _effects(spec, store)]
+        made.append(Deviation(name, **fields, effects=tuple(effects)))
+    return made
+
+
+def _effects(spec: Mapping[str, Any], store: Store) -> list[Effect]:
+    if "rule" in spec:
+        return RULES[spec["rule"]](spec, store)
+    return _pairs(spec, store)
+
+
+# Two models, run by run --------------------------------------------------------------------------
+
+
+def _table(
+    methods: Sequence[str], datasets: Sequence[str], store: Store, base: bool = False
+) -> Table:
+    rows = {m: Source(m, settings="base") for m in methods if base and ":" in m}
+    recipe = Recipe(
+        name="deviations",
+        title="",
+        methods=tuple(methods),
+        datasets=tuple(datasets),
+        metrics=(ACCURACY, FEATURES),
+        rows=rows,
+    )
+    return build_recipe(recipe, store.root, store=store)
+
+
+def _pairs(spec: Mapping[str, Any], store: Store) -> list[Effect]:
+    a, b, datasets = spec["a"], spec["b"], spec["datasets"]
+    base = spec.get("base", False)
+    variant = spec.get("b_data", "")
+    others = {d: f"{d}:{variant}" if variant else d for d in datasets}
+    first = _table([a], datasets, store)
+    second = _table([b], list(others.values()), store, base)
+    made = []
+    for dataset in datasets:
+        sides = {
+            (dataset if variant else a): first.results.get(
+                (a, dataset, ACCURACY.name, "prescribed")
+            ),
+            (others[dataset] if variant else b): second.results.get(
+                (b, others[dataset], ACCURACY.name, "prescribed")
+            ),
+        }
+        where = f"{a}: accuracy" if variant else f"accuracy on {dataset}"
+        made.append(_compare(where, sides, paired=not variant))
+        counts = [
+            table.results.get((model, place, FEATURES.name, "prescribed"))
+            for table, model, place in ((first, a, dataset), (second, b, others[dataset]))
+        ]
+        if not variant and all(c and c.complete for c in counts):
+            made.append(
+                _compare(f"features on {dataset}", dict(zip((a, b), counts, strict=True)), True)
+            )
+    return made
+
+
+def _compare(what: str, sides: Mapping[str, Result | None], paired: bool) -> Effect:
+    shown = {label: _shown(result) for label, result in sides.items()}
+    lacking = tuple(
+        # `run` does missing runs with the chosen settings, whoever asks for them.
+        Lack(
+            label,
+            result.gap.reason,
+            result.gap.verb.replace("reproduce deviations", "run"),
+            result.model or result.method,
+            result.dataset,
+        )
+        for label, result in sides.items()
+        if result and result.gap
+    )
+    first, second = (r if r and r.complete else None for r in sides.values())
+    if first is None or second is None or first.mean is None or second.mean is None:
+        return Effect(what, shown, lacking=lacking)
+    p = None
+    if paired and first.n == second.n:
+        differences = [y - x for x, y in zip(first.values, second.values, strict=True)]
+        p = stats.corrected_resampled_t(differences)[1]
+    return Effect(what, shown, second.mean - first.mean, p)
+
+
+def _shown(result: Result | None) -> str:
+    if result is None or result.mean is None or not result.complete:
+        return ""
+    return f"{result.mean:.2f}" + ("" if result.std is None else f" ± {result.std:.2f}")
+
+
+# Other computations ------------------------------------------------------------------------------
+
+
+def _editions(spec: Mapping[str, Any], store: Store) -> list[Effect]:
+    """The settings that the rule chooses against those that give the printed cell."""
+    model = spec["model"]
+    table = _table([model], spec["datasets"], store)
+    return [
+        _compare(
+            f"{metric.heading} on {dataset}",
+            {
+                edition: table.results.get((model, dataset, metric.name, edition))
+                for edition in EDITIONS
+            },
+            paired=True,
+        )
+        for dataset in spec["datasets"]
+        for metric in (ACCURACY, FEATURES)
+        if (model, dataset, metric.name, "prescribed") in table.results
+    ]
+
+
+def _printed_scores(number: int) -> tuple[list[str], list[list[float | None]]]:
+    cells = [c for c in paper.cells(number) if c.metric == "balanced_accuracy"]
+    methods = list(dict.fromkeys(c.method for c in cells))
+    datasets = list(dict.fromkeys(c.dataset for c in cells))
+    means = {(c.method, c.dataset): c.mean for c in cells}
+    return methods, [[means[m, d] for d in datasets] for m in methods]
+
+
+def _matching(number: int, ties: str, missing: str, ddof: int) -> tuple[int, int, str]:
+    """How many printed ranks a rule gives, of how many, and ProtoGate's."""
+    methods, scores = _printed_scores(number)
+    pairs = stats.over_datasets(stats.ranks(scores, ties, missing), ddof)
+    same, own = 0, ""
+    for method, pair in zip(methods, pairs, strict=True):
+        cell = paper.cell(number, method, "", "mean_rank")
+        if pair is None or cell is None or cell.mean is None:
+            continue
+        close = stats.equal_as_printed(pair[0], cell.mean, 2)
+        close &= cell.std is None or (
+            pair[1] is not None and stats.equal_as_printed(pair[1], cell.std, 2)
+        )
+        same += close
+        if method == "protogate":
+            own = f"{pair[0]:.2f}"
+    return same, len(methods), own
+
+
+def _rank_rules(_spec: Mapping[str, Any], _store: Store) -> list[Effect]:
+    sides = {}
+    for ties, missing in product(stats.TIES, stats.MISSING):
+        same, total, own = _matching(2, ties, missing, 1)
+        sides[f"ties {ties}, missing {missing}"] = f"{same} of {total}, ProtoGate {own}"
+    return [Effect("rows of Table 2 whose printed rank follows from its cells", sides)]
+
+
+def _rank_deviations(_spec: Mapping[str, Any], _store: Store) -> list[Effect]:
+    return [
+        Effect(
+            f"rows of Table {number} whose printed rank follows from its cells",
+            {
+                name: "{} of {}".format(*_matching(number, "min", "mean", ddof)[:2])
+                for name, ddof in (("sample deviation", 1), ("population deviation", 0))
+            },
+        )
+        for number in (2, 15)
+    ]
+
+
+def _adtm_readings(_spec: Mapping[str, Any], store: Store) -> list[Effect]:
+    """Our Table 2 by both readings."""
+    from benchmark.tables.recipes import read_recipe
+
+    table = build_recipe(read_recipe("table2"), store.root, ["prescribed"], store)
+    methods, datasets = table.ranked
+    if not methods:
+        lack = Lack("our Table 2", "no dataset has enough methods yet", "status table2")
+        return [Effect("ADTM of our Table 2", {}, lacking=(lack,))]
+    where = f"ADTM over {', '.join(datasets)}"
+    found = []
+    for method in methods:
+        means, pooled = (
+            table.summaries[method, "prescribed", name].ours
+            for name in ("adtm_percent", "adtm_pooled_percent")
+        )
+        if means and pooled:
+            sides = {"from means": f"{means[0]:.1f}", "from single runs": f"{pooled[0]:.1f}"}
+            found.append(Effect(f"{method}: {where}", sides, pooled[0] - means[0]))
+    return found
+
+
+def _records(model: str, dataset: str, store: Store) -> list[dict[str, Any]]:
+    """The records of a complete cell with its chosen settings."""
+    table = _table([model], [dataset], store)
+    result = table.results[model, dataset, ACCURACY.name, "prescribed"]
+    if not result.complete:
+        return []
+    folder = f"{model}/{registry.data_ref(dataset).folder}/{result.setting}"
+    keys = [f"{folder}/r{r}f{f}" for r in range(5) for f in range(5)]
+    return list(store.find(keys)[0].values())
+
+
+def _thresholds(_spec: Mapping[str, Any], store: Store) -> list[Effect]:
+    """What counts as globally selected, and the share of local features among it."""
+    found = []
+    for dataset in paper.DATASETS:
+        records = [
+            r for r in _records("protogate", dataset, store) if follow(r, "selection.composition")
+        ]
+        if not records:
+            continue
+        shares = [r["selection"]["composition"] for r in records]
+        kept = [r["model"]["globally_selected"] for r in records]
+        sides = {
+            f"above {name}": f"{100 * _mean(shares, name):.1f} % of the local ones, "
+            f"{_mean(kept, name):.0f} features kept"
+            for name in shares[0]
+        }
+        found.append(Effect(f"globally selected features on {dataset}", sides))
+    lack = Lack("protogate", "no complete cell with compositions yet", "reproduce table11")
+    return found or [Effect("globally selected features", {}, lacking=(lack,))]
+
+
+def _mean(rows: Sequence[Mapping[str, float | None]], name: str) -> float:
+    values = [value for row in rows if (value := row[name]) is not None]
+    return stats.mean_std(values)[0] if values else float("nan")
+
+
+def _eval_x(spec: Mapping[str, Any], store: Store) -> list[Effect]:
+    """REAL-X from the full input against its masked prediction."""
+    found = []
+    for dataset in spec["datasets"]:
+        what = f"accuracy on {dataset}"
+        records = _records("realx", dataset, store) if "realx" in registry.models() else []
+        if not records:
+            lack = Lack("realx", "no complete cell yet", "tune", "realx", dataset)
+            found.append(Effect(what, {}, lacking=(lack,)))
+            continue
+        full = [100 * r["scores"]["test"]["balanced_accuracy"] for r in records]
+        masked = [100 * r["also"]["eval-x"] for r in records]
+        p = stats.corrected_resampled_t([b - a for a, b in zip(full, masked, strict=True)])[1]
+        means = [stats.mean_std(values) for values in (full, masked)]
+        shown = [f"{mean:.2f} ± {std:.2f}" for mean, std in means]
+        sides = dict(zip(("full input", "EVAL-X"), shown, strict=True))
+        found.append(Effect(what, sides, means[1][0] - means[0][0], p))
+    return found
+
+
+def _truths(spec: Mapping[str, Any], store: Store) -> list[Effect]:
+    """The same runs on the released data, scored by either truth about the relevant features."""
+    truths = {
+        "truth by row number": Metric("rows", "selection.f1.rows", "F1"),
+        "truth by branch": Metric("branch", "selection.f1.branch", "F1"),
+    }
+    recipe = Recipe(
+        name="deviations",
+        title="",
+        methods=tuple(spec["models"]),
+        datasets=tuple(spec["datasets"]),
+        metrics=tuple(truths.values()),
+    )
+    table = build_recipe(recipe, store.root, store=store)
+    return [
+        _compare(
+            f"{model}: F1 of the selected features on {dataset}",
+            {
+                label: table.results.get((model, dataset, metric.name, "prescribed"))
+                for label, metric in truths.items()
+            },
+            paired=True,
+        )
+        for model in spec["models"]
+        for dataset in spec["datasets"]
+    ]
+
+
+def _flagged(spec: Mapping[str, Any], store: Store) -> list[Effect]:
+    """Our cells that failed to converge, and the paper's dashes beside which we have no runs."""
+    from benchmark.tables.recipes import read_recipe
+
+    found = []
+    for name in spec["tables"]:
+        table = build_recipe(read_recipe(name), store.root, ["prescribed"], store)
+        for result in table.shown:
+            if result.metric != ACCURACY.name:
+                continue
+            what = f"{result.method} on {result.dataset}"
+            if result.unconverged:
+                runs = f"{result.unconverged.failed} of {result.unconverged.planned}"
+                found.append(Effect(what, {"score kept": _shown(result), "failed runs": runs}))
+            elif result.printed and result.printed.mean is None and result.gap:
+                lack = Lack(what, result.gap.reason, result.gap.verb, result.model, result.dataset)
+                found.append(Effect(what, {}, lacking=(lack,)))
+    return found
+
+
+Rule = Callable[[Mapping[str, Any], Store], list[Effect]]
+RULES: dict[str, Rule] = {
+    "editions": _editions,
+    "rank_rules": _rank_rules,
+    "rank_deviations": _rank_deviations,
+    "adtm_readings": _adtm_readings,
+    "thresholds": _thresholds,
+    "eval_x": _eval_x,
+    "truths": _truths,
+    "flagged": _flagged,
+}
+
+
+# Texts -------------------------------------------------------------------------------------------
+
+SOURCES = {
+    "text": "The text says",
+    "numbers": "The numbers fit",
+    "code": "The released code does",
+    "ours": "We do",
+    "switch": "The other side",
+}
+
+
+def to_markdown(entries: Sequence[Deviation]) -> str:
+    """The register to read: one section per entry, its sources, then what was measured."""
+    about = (
+        "Where the paper's text, its printed numbers and its released code disagree or are silent: "
+        "what each of them says, what this harness does, how to get the other side, and what that "
+        "changes. Effects are measured from the records that ship with the project; p is the "
+        "corrected resampled t-test on the 25 paired runs."
+    )
+    parts = ["# Deviations", about]
+    for entry in entries:
+        place = f" ({entry.where})" if entry.where else ""
+        parts.append(f"## {entry.title}{place}")
+        said = [(name, getattr(entry, key)) for key, name in SOURCES.items()]
+        parts.append("\n".join(f"- {name}: {value}" for name, value in said if value))
+        parts += [text for text in (_effects_text(entry.effects),) if text]
+    return "\n\n".join(parts)
+
+
+def _effects_text(effects: Sequence[Effect]) -> str:
+    if not effects:
+        return "Effect: not measured."
+    pairs = [e for e in effects if len(e.sides) == 2]
+    lists = [e for e in effects if len(e.sides) > 2]
+    parts = []
+    if pairs:
+        lines = [["Measured", "First", "Second", "Difference", "p"]]
+        for e in pairs:
+            sides = [f"{label}: {value or '–'}" for label, value in e.sides.items()]
+            difference = "" if e.difference is None else f"{e.difference:+.2f}"
+            lines.append([e.what, *sides, difference, "" if e.p is None else f"{e.p:.2g}"])
+        parts.append(grid(lines))
+    for e in lists:
+        lines = [["Measured: " + e.what, "Value"], *([k, v] for k, v in e.sides.items())]
+        parts.append(grid(lines))
+    lacking = _lacking_text([lack for e in effects for lack in e.lacking])
+    return "\n\n".join(parts + ([lacking] if lacking else []))
+
+
+def _lacking_text(lacks: Sequence[Lack]) -> str:
+    """One line per reason, with one command for all datasets."""
+    lines = []
+    reasons = dict.fromkeys((lack.model or lack.side, lack.reason, lack.verb) for lack in lacks)
+    for name, reason, verb in reasons:
+        same = [x for x in lacks if (x.model or x.side, x.reason, x.verb) == (name, reason, verb)]
+        datasets = list(dict.fromkeys(lack.dataset for lack in same if lack.dataset))
+        command = Gap("", "", verb).remedy([name], datasets)
+        where = f" on {', '.join(datasets)}" if datasets else ""
+        lines.append(f"- Not measured yet: {name}{where}, {reason}." + _run(command))
+    return "\n".join(lines)
+
+
+def _run(command: str) -> str:
+    return f" Run `{command}`." if command else ""
+
+
+def to_json(entries: Sequence[Deviation]) -> str:
+    return json.dumps([asdict(e) for e in entries], indent=1, ensure_ascii=False, allow_nan=False)

@@ -1,0 +1,98 @@
+"""Every method of a table against every other, dataset by dataset, on the same 25 splits.
+
+The test is the corrected resampled t-test of Nadeau and Bengio on paired runs; p-values of one
+dataset are adjusted together by Holm's method.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from itertools import combinations
+from pathlib import Path
+
+from benchmark.tables import statistics as stats
+from benchmark.tables.build import build_table
+from benchmark.tables.table import Table
+from benchmark.text import grid
+
+METRIC = "balanced_accuracy"
+
+
+@dataclass(frozen=True)
+class Pair:
+    """Two methods on one dataset."""
+
+    dataset: str
+    first: str
+    second: str
+    difference: float
+    """Second minus first, in points of balanced accuracy."""
+    p: float
+    p_holm: float
+
+    @property
+    def clear(self) -> bool:
+        return self.p_holm < stats.ALPHA
+
+
+def build(results: Path, table: str = "table2") -> list[Pair]:
+    """All pairs of complete cells, with the prescribed settings."""
+    return pairs(build_table(table, results, ["prescribed"]))
+
+
+def pairs(table: Table) -> list[Pair]:
+    """All pairs of complete cells of a table."""
+    found = []
+    for dataset in table.recipe.datasets:
+        cells = [
+            (row.label, result.values)
+            for row in table.rows
+            if (result := table.results.get((row.method, dataset, METRIC, "prescribed")))
+            and result.complete
+        ]
+        tests = [
+            (a, b, [y - x for x, y in zip(first, second, strict=True)])
+            for (a, first), (b, second) in combinations(cells, 2)
+        ]
+        raw = [stats.corrected_resampled_t(differences)[1] for _, _, differences in tests]
+        for (a, b, d), p, adjusted in zip(tests, raw, stats.holm(raw), strict=True):
+            found.append(Pair(dataset, a, b, stats.mean_std(d)[0], p, adjusted))
+    return found
+
+
+def to_markdown(found: Sequence[Pair]) -> str:
+    """One matrix per dataset: row minus column, in bold where the difference is clear."""
+    about = (
+        f"Row minus column in points of balanced accuracy over {stats.RUNS} paired runs, prescribed "
+        f"settings. **Bold**: p < {stats.ALPHA} by the corrected resampled t-test after Holm's "
+        f"adjustment within the dataset."
+    )
+    parts = ["# Pairwise tests", about]
+    for dataset in dict.fromkeys(pair.dataset for pair in found):
+        here = [pair for pair in found if pair.dataset == dataset]
+        names = list(dict.fromkeys(name for pair in here for name in (pair.first, pair.second)))
+        shown = {}
+        for pair in here:
+            shown[pair.second, pair.first] = _text(pair.difference, pair.clear)
+            shown[pair.first, pair.second] = _text(-pair.difference, pair.clear)
+        lines = [[dataset, *names]]
+        lines += [[row, *(shown.get((row, column), "") for column in names)] for row in names]
+        clear = sum(pair.clear for pair in here)
+        parts += [
+            f"## {dataset}",
+            grid(lines),
+            f"{clear} of {len(here)} pairs differ clearly.",
+        ]
+    if not found:
+        parts.append("No dataset has two complete methods yet.")
+    return "\n\n".join(parts)
+
+
+def _text(difference: float, clear: bool) -> str:
+    return f"**{difference:+.1f}**" if clear else f"{difference:+.1f}"
+
+
+def to_json(found: Sequence[Pair]) -> str:
+    return json.dumps([asdict(pair) for pair in found], indent=1)

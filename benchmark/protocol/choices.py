@@ -1,0 +1,150 @@
+"""Which settings a cell of a table stands for, and where they come from.
+
+Two editions. `prescribed`: what the paper's rule chooses on the paper's grid, read from the choices
+that tuning wrote. `published`: what reproduces the printed cell, from the registry, where known.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from benchmark.files import write_atomic
+from benchmark.protocol.plan import Cell
+from benchmark.protocol.spec import UserError, digest
+
+EDITIONS = ("prescribed", "published")
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A setting that was tried, and its mean validation score."""
+
+    params: dict[str, Any]
+    valid: float | None
+    """Mean validation balanced accuracy; None if a run of it failed."""
+    runs: int
+
+
+@dataclass(frozen=True)
+class Choice:
+    """The setting chosen for a model on a dataset, with the scores behind it."""
+
+    model: str
+    dataset: str
+    method: str
+    """How the search went. By the paper's rule, every setting on every split: `full`, `race`, which
+    leaves out what cannot change the choice, and `optuna`, for ranges. Cheaper: `quick`, and
+    `halving`, which older choices were made by."""
+    repeats: int
+    folds: int
+    splits: int
+    """Runs behind the chosen setting's validation score."""
+    revision: int
+    search: str
+    """What was searched, as a hash: a choice made on another grid is ignored."""
+    params: dict[str, Any]
+    valid: float
+    edge: list[str]
+    """Parameters whose chosen value is the first or last of its range: the optimum may lie beyond."""
+    candidates: list[Candidate]
+    data_sha256: str
+    tied: int = 0
+    """Of a quick search, how many settings shared the score at the cut; 1 if it was clear."""
+
+    @property
+    def by_rule(self) -> bool:
+        """Whether it is what the paper's rule chooses on these splits."""
+        return self.method in ("full", "race", "optuna")
+
+    @property
+    def strength(self) -> tuple[int, int]:
+        """What the choice rests on: splits behind the chosen setting, and behind every setting."""
+        fewest = min((c.runs for c in self.candidates if c.valid is not None), default=0)
+        return self.splits, self.splits if self.by_rule else fewest
+
+    @property
+    def search_text(self) -> str:
+        """The search in a few words, for footnotes."""
+        chosen, fewest = self.strength
+        if self.method == "quick":
+            finalists = sum(c.runs == chosen for c in self.candidates)
+            return f"chosen on {fewest} splits, {_count(finalists)} on {chosen}"
+        if self.method == "halving":
+            return f"chosen by successive halving from {_plural(fewest, 'split')}"
+        return f"chosen on {_plural(chosen, 'split')}"
+
+
+def _plural(number: int, noun: str) -> str:
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
+def _count(finalists: int) -> str:
+    words = {1: "one finalist", 2: "two finalists", 3: "three finalists"}
+    return words.get(finalists, f"{finalists} finalists")
+
+
+def search_digest(cell: Cell) -> str:
+    """Names the settings that a choice was made among, and those that were fixed."""
+    ranges = {name: asdict(r) for name, r in cell.search.ranges.items()}
+    fixed = {**cell.entry.params_for(cell.data), **cell.overrides}
+    return digest([fixed, cell.search.grid, ranges, cell.search.trials if ranges else 0], 8)
+
+
+def choice_path(results: Path, cell: Cell) -> Path:
+    return results / "choices" / cell.model.replace(":", "-") / f"{cell.data.folder}.json"
+
+
+def write_choice(results: Path, cell: Cell, choice: Choice) -> Path:
+    path = choice_path(results, cell)
+    write_atomic(path, (json.dumps(asdict(choice), indent=1) + "\n").encode())
+    return path
+
+
+def read_choice(results: Path, cell: Cell) -> Choice | None:
+    """The choice that tuning wrote for this cell, or None if it was never tuned."""
+    path = choice_path(results, cell)
+    try:
+        value = json.loads(path.read_text("utf-8"))
+        return Choice(**{**value, "candidates": [Candidate(**c) for c in value["candidates"]]})
+    except FileNotFoundError:
+        return None
+    except (ValueError, TypeError, KeyError) as error:
+        raise UserError(
+            f"The choice of settings in {path} cannot be read ({error}). Delete it and run "
+            f"`python -m benchmark tune --models {cell.model} --datasets {cell.data.label}`; "
+            f"finished runs are not repeated."
+        ) from error
+
+
+def base_of(cell: Cell) -> Cell:
+    """The same model and data without the switches."""
+    return replace(cell, overrides={})
+
+
+def prescribed(results: Path, cell: Cell, source: str = "own") -> dict[str, Any] | None:
+    """The tuned settings; None if the cell has a search and was not tuned yet.
+
+    With `base`, a variant takes what was chosen for the model without its switches.
+    """
+    if source == "base" and cell.overrides:
+        chosen = prescribed(results, base_of(cell))
+        return None if chosen is None else {**chosen, **cell.overrides}
+    if not (cell.search.grid or cell.search.ranges):
+        return dict(cell.overrides)
+    choice = read_choice(results, cell)
+    return None if choice is None or not current(choice, cell) else choice.params
+
+
+def current(choice: Choice, cell: Cell) -> bool:
+    """Whether the choice answers today's question: this model's revision, this search."""
+    return (choice.revision, choice.search) == (cell.entry.revision, search_digest(cell))
+
+
+def published(cell: Cell) -> dict[str, Any] | None:
+    """The settings that reproduce the printed cell, where they are known."""
+    if cell.overrides or cell.data.options:
+        return None
+    return cell.entry.published.get(cell.data.name)

@@ -1,0 +1,88 @@
+"""From names to runs: which models, with which settings, on which data and splits."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from benchmark.protocol.registry import (
+    ModelEntry,
+    Search,
+    data_ref,
+    datasets,
+    make_spec,
+    model_ref,
+    models,
+)
+from benchmark.protocol.spec import FOLDS, REPEATS, DataRef, RunSpec
+
+Split = tuple[int, int]
+
+
+@dataclass(frozen=True)
+class Protocol:
+    """The splits that are planned: repeats x folds, 25 in the paper."""
+
+    repeats: int = REPEATS
+    folds: int = FOLDS
+
+    def splits(self) -> list[Split]:
+        return [(r, f) for r in range(self.repeats) for f in range(self.folds)]
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A model, perhaps with some settings fixed by name, on a dataset."""
+
+    entry: ModelEntry
+    data: DataRef
+    overrides: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def model(self) -> str:
+        """`svm`, or `svm:kernel=poly`: what the command line takes."""
+        fixed = (f"{k}={_spelled(v)}" for k, v in sorted(self.overrides.items()))
+        return ":".join([self.entry.name, *fixed])
+
+    @property
+    def search(self) -> Search:
+        """What is left to choose once the named settings are fixed."""
+        search = self.entry.search_for(self.data)
+        return Search(
+            {k: v for k, v in search.grid.items() if k not in self.overrides},
+            {k: v for k, v in search.ranges.items() if k not in self.overrides},
+            search.trials,
+        )
+
+    def candidates(self) -> list[dict[str, Any]]:
+        """The grid's settings in grid order; a single one if nothing is searched."""
+        return [{**self.overrides, **point} for point in self.search.points()]
+
+    def specs(self, params: Mapping[str, Any], protocol: Protocol) -> list[RunSpec]:
+        """The runs of one setting, in the order of the splits."""
+        settings = {**self.overrides, **params}
+        return [
+            make_spec(self.entry, self.data, settings, repeat, fold, folds=protocol.folds)
+            for repeat, fold in protocol.splits()
+        ]
+
+
+def _spelled(value: Any) -> str:
+    """As parse_name reads it back: null and true, not None and True."""
+    return value if isinstance(value, str) else json.dumps(value)
+
+
+def cells(model_names: Sequence[str], data: Sequence[DataRef]) -> list[Cell]:
+    """Every named model on every named dataset; unknown names raise with the nearest one."""
+    refs = [model_ref(name) for name in model_names]
+    return [Cell(entry, ref, overrides) for ref in data for entry, overrides in refs]
+
+
+def all_models() -> list[str]:
+    return list(models())
+
+
+def all_datasets() -> list[DataRef]:
+    return [data_ref(name) for name in datasets()]

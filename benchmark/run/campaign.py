@@ -1,0 +1,230 @@
+"""Doing planned runs: planned minus finished, each one kept as soon as it is done."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Generic, TypeVar
+
+from benchmark.progress import Progress, say
+from benchmark.protocol.search import Plan, Record
+from benchmark.protocol.spec import FINAL_FAILURES, DataRef, RunSpec
+from benchmark.run.executor import Queue, run_all
+from benchmark.run.records import Store, refuse_mixed
+from benchmark.run.worker import Limits
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Means:
+    """Execution options; they never change a result."""
+
+    store: Store
+    jobs: int = 1
+    dask: str | None = None
+    limits: Limits = field(default_factory=Limits)
+    keep: Collection[str] = ()
+    force: bool = False
+    retry: bool = True
+    """Whether runs that failed before are tried again."""
+    deadline: float | None = None
+    """When to begin no more runs, on time.monotonic()'s clock."""
+    redone: set[str] = field(default_factory=set)
+    """What `force` did again already: a second campaign of the same command leaves it alone."""
+
+
+@dataclass
+class Report:
+    """What a campaign did."""
+
+    records: dict[str, Record] = field(default_factory=dict)
+    done: int = 0
+    failures: list[Record] = field(default_factory=list)
+    absent: set[str] = field(default_factory=set)
+    """Datasets that could not be had; their runs were not tried."""
+    unfinished: int = 0
+    """Runs that the deadline left undone."""
+
+    def ok(self, spec: RunSpec) -> Record | None:
+        """The spec's record if its run succeeded."""
+        record = self.records.get(spec.key)
+        return record if record and record["status"] == "ok" else None
+
+
+def finished(record: Record, retry: bool) -> bool:
+    """Whether resuming leaves this record alone."""
+    return record["status"] == "ok" or record["status"] in FINAL_FAILURES or not retry
+
+
+def run_missing(specs: Sequence[RunSpec], means: Means, title: str = "runs") -> Report:
+    """Do what is planned and not finished; report all of it."""
+    _, report = carry_out([_once(_by_data(specs))], means, title)
+    return report
+
+
+def _once(specs: Sequence[RunSpec]) -> Plan[None]:
+    yield specs
+
+
+def carry_out(plans: Sequence[Plan[T]], means: Means, title: str) -> tuple[list[T | None], Report]:
+    """Carry out several plans on one pool of workers; keep every outcome at once.
+
+    Runs of earlier plans go first, so whoever stops early has whole cells rather than a little of
+    each; where a plan has to wait for its last runs, later ones fill the gap. The result of a plan
+    that did not come to its end is None.
+    """
+    state = _Campaign(plans, means)
+    means.store.tidy()
+    with Progress(0, title) as progress:
+        state.begin()
+        progress.grow(state.asked)
+        outcomes = run_all(
+            state.todo,
+            jobs=means.jobs,
+            dask=means.dask,
+            limits=means.limits,
+            keep=means.keep,
+            deadline=means.deadline,
+        )
+        for outcome in outcomes:
+            key = outcome.record["key"]
+            progress.advance(outcome.record)
+            state.report.done += 1
+            if key in state.report.records and not outcome.ok:
+                say(f"{key} failed while its arrays were made; the record that exists is kept.")
+                state.arrived(state.report.records[key])
+                continue
+            means.store.write(outcome)
+            means.redone.add(key)
+            state.arrived(outcome.record)
+            progress.grow(state.asked)
+    report = state.report
+    report.unfinished = state.asked - report.done
+    report.failures = [r for r in report.records.values() if r["status"] != "ok"]
+    refuse_mixed(report.records.values())
+    return state.results, report
+
+
+@dataclass
+class _Batch(Generic[T]):
+    """The runs that a plan waits for."""
+
+    rank: int
+    plan: Plan[T]
+    specs: Sequence[RunSpec] = ()
+    missing: set[str] = field(default_factory=set)
+
+
+class _Campaign(Generic[T]):
+    """Plans under way: what each waits for, and what is to be run next."""
+
+    def __init__(self, plans: Sequence[Plan[T]], means: Means) -> None:
+        self.means = means
+        self.report = Report()
+        self.results: list[T | None] = [None] * len(plans)
+        self.batches = [_Batch(rank, plan) for rank, plan in enumerate(plans)]
+        self.waiting: dict[str, list[_Batch[T]]] = defaultdict(list)
+        self.todo = Queue()
+        self.asked = 0
+        self.looked: set[str] = set()
+        """Datasets that were looked for already."""
+
+    def begin(self) -> None:
+        for batch in self.batches:
+            self._resume(batch, None)
+
+    def arrived(self, record: Record) -> None:
+        """Take a finished run to the plans that wait for it."""
+        self.report.records[record["key"]] = record
+        for batch in self.waiting.pop(record["key"], ()):
+            batch.missing.discard(record["key"])
+            if not batch.missing:
+                self._resume(batch, self.report.records)
+
+    def _resume(self, batch: _Batch[T], records: Mapping[str, Record] | None) -> None:
+        """Let a plan go on until it needs a run that is not there yet."""
+        try:
+            while True:
+                sent = None if records is None else {s.key: records[s.key] for s in batch.specs}
+                batch.specs = batch.plan.send(sent)  # type: ignore[arg-type]
+                self._ask(batch)
+                if batch.missing:
+                    return
+                records = self.report.records
+        except StopIteration as end:
+            self.results[batch.rank] = end.value
+
+    def _ask(self, batch: _Batch[T]) -> None:
+        """Queue what a batch needs and nobody has done or asked for yet."""
+        wanted = {s.key: s for s in batch.specs if s.key not in self.report.records}
+        new = {key: spec for key, spec in wanted.items() if key not in self.waiting}
+        self.report.records |= self._known(new)
+        todo = [s for key, s in new.items() if self._to_be_done(key)]
+        if not self.means.dask:  # the cluster's machines have their own data
+            unknown = [
+                s.data for s in todo if s.data.path is None and s.data.label not in self.looked
+            ]
+            self.report.absent |= _absent(unknown)
+            self.looked |= {data.label for data in unknown}
+            todo = [s for s in todo if s.data.name not in self.report.absent]
+        for spec in todo:
+            self.todo.push(batch.rank, spec)
+        self.asked += len(todo)
+        queued = {spec.key for spec in todo}
+        batch.missing = {key for key in wanted if key not in self.report.records or key in queued}
+        for key in batch.missing:
+            self.waiting[key].append(batch)
+
+    def _known(self, wanted: Mapping[str, RunSpec]) -> dict[str, Record]:
+        """The finished records of these runs; damaged files are set aside."""
+        means = self.means
+        records, problems = means.store.find(list(wanted))
+        for problem in problems:
+            moved = means.store.set_aside(problem)
+            say(f"set aside {problem}\n  It is now {moved}, and the run is done again.")
+        if means.force:
+            records = {key: record for key, record in records.items() if key in means.redone}
+        return {key: r for key, r in records.items() if finished(r, means.retry)}
+
+    def _to_be_done(self, key: str) -> bool:
+        record = self.report.records.get(key)
+        return record is None or _arrays_missing(key, record, self.means)
+
+
+def _arrays_missing(key: str, record: Record, means: Means) -> bool:
+    """Whether arrays are asked for that this finished run could have and does not have."""
+    if record["status"] != "ok":
+        return False
+    possible = set(means.keep) - ({"selected"} if record["selection"] is None else set())
+    return bool(possible - means.store.kept(key))
+
+
+_told: set[str] = set()
+"""Datasets that the person at the terminal has been told about; once is enough."""
+
+
+def _absent(wanted: Iterable[DataRef]) -> set[str]:
+    """The datasets that cannot be had, each named once with the way to get it."""
+    by_label = {data.label: data for data in wanted}
+    if not by_label:
+        return set()
+    from benchmark.data.getting import get
+    from benchmark.data.load import load
+
+    rows = get(sorted({data.name for data in by_label.values()}))
+    absent = {row.name: row.detail for row in rows if row.state != "ready"}
+    for name in sorted(absent.keys() - _told):
+        say(f"{absent[name]}\nIts missing runs are left out; everything else goes on.")
+    for label, data in sorted(by_label.items()):
+        if label not in _told and data.name not in absent:
+            for note in load(data).notes:
+                say(f"{label}: {note}.")
+    _told.update(absent, by_label)
+    return set(absent)
+
+
+def _by_data(specs: Iterable[RunSpec]) -> list[RunSpec]:
+    """Sorted so that a worker's copy of the dataset is nearly always the right one already."""
+    return sorted(specs, key=lambda spec: (spec.data.label, spec.model, spec.key))

@@ -1,0 +1,193 @@
+"""One run: a pure function from a small spec to a record."""
+
+from __future__ import annotations
+
+import io
+import math
+import time
+import traceback
+import warnings
+from collections.abc import Collection
+from typing import Any
+
+import numpy as np
+
+from benchmark.data.dataset import Dataset
+from benchmark.data.load import load
+from benchmark.protocol.registry import check_name, load_class, models
+from benchmark.protocol.spec import (
+    PARTS,
+    SCHEMA,
+    MissingData,
+    Outcome,
+    RunSpec,
+    UserError,
+    canonical,
+    failed,
+)
+from benchmark.protocol.splits import Part, Split, make_split, scaled
+from benchmark.run import machine, masked, metrics
+
+KEEP = ("proba", "selected")
+"""Arrays of the test part that can be kept beside a record: probabilities, selected features."""
+
+
+def execute(spec: RunSpec, keep: Collection[str] = ()) -> Outcome:
+    """Do one run. Never raises: a failure is an outcome too."""
+    meta: dict[str, Any] = {
+        "started": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
+        "code": machine.code_version(),
+        "environment": machine.environment(),
+    }
+    try:
+        check_name("model", spec.model, models())
+        Model = load_class(models()[spec.model])  # before isolated(), which seeds torch if loaded
+        with machine.isolated(spec.seed), warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            outcome = _execute(spec, Model, keep, meta)
+        _check_finite(outcome)
+        return outcome
+    except MissingData as error:
+        return failed(spec, "missing_data", str(error), "", meta)
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # noqa: BLE001 - whatever happens, even sys.exit(), is recorded
+        return failed(spec, kind_of(error), describe(error), traceback.format_exc(), meta)
+
+
+def _check_finite(outcome: Outcome) -> None:
+    # A record is JSON, which has no NaN: better a named failure than a file nobody can read.
+    try:
+        canonical(outcome.record)
+    except ValueError as error:
+        raise FloatingPointError(
+            f"the record holds a number that is not finite ({error})"
+        ) from error
+
+
+def kind_of(error: BaseException) -> str:
+    """Which of the named failures an exception is."""
+    if isinstance(error, MemoryError):
+        return "out_of_memory"
+    # Models raise NotImplementedError for data that they cannot take at all.
+    if isinstance(error, NotImplementedError):
+        return "unsupported"
+    # Of output that is not finite scores would be meaningless; the models here raise it themselves.
+    if isinstance(error, FloatingPointError):
+        return "diverged"
+    return "error"
+
+
+def describe(error: BaseException) -> str:
+    try:
+        text = str(error)
+    except Exception:  # noqa: BLE001 - a model's own exception class may be broken too
+        text = "(its message cannot be shown)"
+    return text if isinstance(error, UserError) else f"{type(error).__name__}: {text}"
+
+
+def _execute(
+    spec: RunSpec, Model: type[Any], keep: Collection[str], meta: dict[str, Any]
+) -> Outcome:
+    clock = machine.Clock()
+    with clock.stage("load"):
+        data = load(spec.data)
+        split = make_split(data.y, spec.repeat, spec.fold, spec.folds, spec.valid_size)
+        train, valid, test = scaled(data.X, data.y, split, data.scale)
+
+    memory_before = machine.reset_peak_memory()
+    model = Model(**spec.params, random_state=spec.seed)
+    with clock.stage("fit"):
+        model.fit(train.X, train.y, eval_set=(valid.X, valid.y))
+    with clock.stage("predict"):
+        predicted = {"test": model.predict(test.X)}
+    predict_ms = 1000 * clock.seconds["predict"] / len(test.y)
+
+    with clock.stage("predict"):
+        predicted |= {"train": model.predict(train.X), "valid": model.predict(valid.X)}
+        proba = {
+            name: model.predict_proba(part.X)
+            for name, part in zip(PARTS, (train, valid, test), strict=True)
+        }
+        selected = model.select(test.X) if hasattr(model, "select") else None
+        also = model.also_predict(test.X) if hasattr(model, "also_predict") else {}
+    peak_memory = machine.peak_memory()
+
+    if not all(np.isfinite(p).all() for p in proba.values()):
+        raise FloatingPointError(f"{spec.model} predicts probabilities that are not finite")
+    with clock.stage("transfer"):
+        transfer = masked.scores(model, train, valid, test) if hasattr(model, "masks") else None
+    record = {
+        "schema": SCHEMA,
+        "key": spec.key,
+        "spec": spec.to_dict(),
+        "status": "ok",
+        "data": {"sha256": data.sha256, "shape": list(data.X.shape), "classes": len(data.classes)},
+        "split": {"sha256": split.sha256, **{p: len(getattr(split, p)) for p in PARTS}},
+        "scores": {
+            name: metrics.scores(part.y, predicted[name], proba[name])
+            for name, part in zip(PARTS, (train, valid, test), strict=True)
+        },
+        "also": {name: metrics.balanced_accuracy(test.y, y) for name, y in also.items()},
+        "selection": None if selected is None else _selection(model, selected, data, test, split),
+        "transfer": transfer,
+        "model": model_facts(model),
+        "meta": {
+            **meta,
+            "seconds": {stage: round(value, 6) for stage, value in clock.seconds.items()}
+            | {"per_epoch": getattr(model, "seconds_per_epoch_", None)},
+            "predict_ms_per_sample": round(predict_ms, 6),
+            "data_notes": list(data.notes),
+            "memory_mb": {"before": round(memory_before, 1), "peak": round(peak_memory, 1)},
+        },
+    }
+    return Outcome(record, _arrays(keep, proba["test"], selected, data, split))
+
+
+def _selection(
+    model: Any, selected: Any, data: Dataset, test: Part, split: Split
+) -> dict[str, Any]:
+    relevant = {name: truth[split.test] for name, truth in data.relevant.items()}
+    found = metrics.selection(selected, relevant)
+    if hasattr(model, "composition"):
+        found["composition"] = as_json(model.composition(test.X))
+    return found
+
+
+def model_facts(model: Any) -> dict[str, Any]:
+    """What the model says of itself: its size and how its training went."""
+    facts = {
+        "parameters": getattr(model, "n_parameters_", None),
+        **getattr(model, "fit_report_", {}),
+    }
+    return {name: as_json(value) for name, value in facts.items()}
+
+
+def as_json(value: Any) -> Any:
+    """Plain numbers, texts, lists and dictionaries; a number that does not exist is null."""
+    if isinstance(value, dict):
+        return {str(key): as_json(item) for key, item in value.items()}
+    if isinstance(value, list | tuple | np.ndarray):
+        return [as_json(item) for item in value]
+    if isinstance(value, np.generic):
+        value = value.item()
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def _arrays(
+    keep: Collection[str], proba: Any, selected: Any, data: Dataset, split: Split
+) -> bytes | None:
+    if not keep:
+        return None
+    arrays: dict[str, Any] = {"rows": split.test}
+    if "proba" in keep:
+        arrays["proba"] = proba.astype(np.float32)
+    if "selected" in keep and selected is not None:
+        # One bit per feature: np.unpackbits(..., axis=1, count=n_features) gives the mask back.
+        arrays |= {
+            "selected": np.packbits(selected, axis=1),
+            "n_features": np.array(data.X.shape[1]),
+        }
+    buffer = io.BytesIO()
+    np.savez_compressed(buffer, **arrays)
+    return buffer.getvalue()

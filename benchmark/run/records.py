@@ -1,0 +1,226 @@
+"""Records on disk: one JSON file per run. A file that exists is complete.
+
+There is one writer, the parent process, and every write is a rename, so killing it at any
+moment leaves whole records only. Each record carries a checksum of its own content: a file that
+was cut, edited or put there by something else is named and set aside, never used and never lost.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+import zipfile
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from benchmark.files import remove_unfinished, write_atomic
+from benchmark.protocol.spec import SCHEMA, DataRef, Outcome, RunSpec, UserError, canonical, digest
+
+_KEY = re.compile(r"[^/]+/[^/]+/[0-9a-f]{8}/r\d+f\d+")
+
+
+@dataclass(frozen=True)
+class Problem:
+    """A file in the results folder that is not a usable record, and why."""
+
+    path: Path
+    reason: str
+
+    def __str__(self) -> str:
+        return f"{self.path}: {self.reason}"
+
+
+class NotARecord(Exception):
+    """The file's content is not a record of this project; the message says why."""
+
+
+def encode(record: dict[str, Any]) -> bytes:
+    """A record as text: one line per field, so that two records can be compared by eye."""
+    sealed = {**record, "checksum": _checksum(record)}
+    lines = [f"{json.dumps(key)}: {canonical(value)}" for key, value in sealed.items()]
+    return ("{\n" + ",\n".join(lines) + "\n}\n").encode()
+
+
+def decode(content: bytes) -> dict[str, Any]:
+    """Read a record's text; raise NotARecord with the reason when it is not one."""
+    try:
+        record = json.loads(content)
+    except ValueError as error:
+        raise NotARecord(f"is not JSON ({error}); it may have been cut off or edited") from error
+    if not isinstance(record, dict) or not {"schema", "key", "spec", "status"} <= record.keys():
+        raise NotARecord("is not a record of this benchmark")
+    if record["schema"] != SCHEMA:
+        newer = isinstance(record["schema"], int) and record["schema"] > SCHEMA
+        remedy = "update this project to read it" if newer else "run it again to renew it"
+        raise NotARecord(f"has record format {record['schema']}, expected {SCHEMA}; {remedy}")
+    checksum = record.pop("checksum", None)
+    if checksum != _checksum_of(content) and checksum != _checksum(record):
+        raise NotARecord("does not match its own checksum: its content was changed or damaged")
+    return record
+
+
+def _checksum(record: dict[str, Any]) -> str:
+    return digest(record, 16)
+
+
+def _checksum_of(content: bytes) -> str:
+    """The same from the text of `encode`, whose lines are canonical already: a third of the time.
+
+    Of a text in another form it is some other value, and the record itself has to be asked.
+    """
+    fields = [line.removesuffix(b",").split(b": ", 1) for line in content.splitlines()[1:-1]]
+    parts = sorted(b":".join(field) for field in fields if field[0] != b'"checksum"')
+    return hashlib.sha256(b"{" + b",".join(parts) + b"}").hexdigest()[:16]
+
+
+class Store:
+    """The records below one results folder."""
+
+    def __init__(self, root: Path, remember: bool = False) -> None:
+        self.root = root
+        self.runs = root / "runs"
+        self._read: dict[str, dict[str, Any]] | None = {} if remember else None
+        """Records by key, for whoever reads the same ones again and again and changes none."""
+
+    def path(self, key: str) -> Path:
+        return self.runs / f"{key}.json"
+
+    def arrays_path(self, key: str) -> Path:
+        return self.runs / f"{key}.npz"
+
+    def load(self, path: Path) -> dict[str, Any]:
+        """Read one record file; NotARecord says what is wrong with it."""
+        record = decode(path.read_bytes())
+        try:
+            spec_key = RunSpec.from_dict(record["spec"]).key
+        except (TypeError, KeyError, AttributeError) as error:
+            raise NotARecord(f"has a run description that cannot be read ({error})") from error
+        if record["key"] != spec_key:
+            raise NotARecord(f"says it is {record['key']}, but its run is {spec_key}")
+        if path.parts[-4:] != (*spec_key.split("/")[:3], f"{spec_key.split('/')[3]}.json"):
+            raise NotARecord(f"belongs at {self.path(spec_key)}")
+        return record
+
+    def find(self, keys: Sequence[str]) -> tuple[dict[str, dict[str, Any]], list[Problem]]:
+        """Of the planned keys, the records that exist; and the files that are not records."""
+        records, problems = {}, []
+        settings: dict[str, bool] = {}
+        for key in keys:
+            # Most settings of a grid that nobody has searched yet have no folder: one look for all.
+            setting = key.rpartition("/")[0]
+            if setting not in settings:
+                settings[setting] = (self.runs / setting).is_dir()
+            if not settings[setting]:
+                continue
+            try:
+                records[key] = self._known(key)
+            except FileNotFoundError:
+                continue
+            except (NotARecord, OSError) as error:
+                problems.append(Problem(self.path(key), str(error)))
+        return records, problems
+
+    def _known(self, key: str) -> dict[str, Any]:
+        """The record of a key, from memory where it was read before."""
+        if self._read is None:
+            return self.load(self.path(key))
+        if key not in self._read:
+            self._read[key] = self.load(self.path(key))
+        return self._read[key]
+
+    def scan(self) -> Iterator[dict[str, Any] | Problem]:
+        """Every file of the folder, in order: a record, or a problem with its reason."""
+        for path in sorted(self.runs.rglob("*")):
+            if path.is_dir() or path.suffix == ".npz":
+                continue
+            if path.suffix == ".tmp" and path.name.startswith("."):
+                continue  # the unfinished write of a run that was killed; `tidy` removes it
+            key = path.relative_to(self.runs).with_suffix("").as_posix()
+            if path.suffix != ".json" or not _KEY.fullmatch(key):
+                yield Problem(path, "is not where or what a record is")
+                continue
+            try:
+                yield self._known(key)
+            except (NotARecord, OSError) as error:
+                yield Problem(path, str(error))
+
+    def write(self, outcome: Outcome) -> Path:
+        """Keep an outcome: arrays first, the record last, because the record says it is done."""
+        key = outcome.record["key"]
+        if outcome.arrays is not None:
+            write_atomic(self.arrays_path(key), outcome.arrays)
+        else:
+            # Arrays of an earlier run of the same key are not this run's.
+            self.arrays_path(key).unlink(missing_ok=True)
+        write_atomic(self.path(key), encode(outcome.record))
+        return self.path(key)
+
+    def kept(self, key: str) -> set[str]:
+        """Names of the arrays beside a record; a damaged file has none."""
+        try:
+            with zipfile.ZipFile(self.arrays_path(key)) as archive:
+                return {name.removesuffix(".npy") for name in archive.namelist()}
+        except (FileNotFoundError, zipfile.BadZipFile):
+            return set()
+
+    def set_aside(self, problem: Problem) -> Path:
+        """Move a file that is not a record out of the way, keeping its content."""
+        target = self.root / "set-aside" / problem.path.relative_to(self.root)
+        while target.exists():
+            target = target.with_name(target.name + "~")
+        target.parent.mkdir(parents=True, exist_ok=True)
+        os.replace(problem.path, target)
+        return target
+
+    def tidy(self) -> None:
+        """Remove the unfinished writes that killed processes of this machine left behind."""
+        remove_unfinished(self.runs)
+
+    def resolve(self, text: str) -> list[Path]:
+        """The records named by a file, a key, or a folder of them."""
+        for path in (Path(text), self.path(text), self.runs / text):
+            if path.is_file():
+                return [path]
+            if path.is_dir():
+                return sorted(path.rglob("r*f*.json"))
+        raise UserError(
+            f"No record {text!r}: neither a file nor a key below {self.runs}. "
+            f"Keys look like knn/colon/1a2b3c4d/r0f3."
+        )
+
+
+def refuse_mixed(records: Iterable[dict[str, Any]]) -> None:
+    """Raise if runs on one dataset saw different data, or different rows on one split."""
+    seen: dict[tuple[str, str], dict[str, list[str]]] = defaultdict(lambda: defaultdict(list))
+    for record in records:
+        if record["status"] != "ok":
+            continue
+        label = DataRef(**record["spec"]["data"]).label
+        split = f"{label}, repeat {record['spec']['repeat']}, fold {record['spec']['fold']}"
+        seen[label, "data"][record["data"]["sha256"]].append(record["key"])
+        seen[split, "splits"][record["split"]["sha256"]].append(record["key"])
+    for (where, what), groups in seen.items():
+        if len(groups) > 1:
+            raise UserError(_mixed(where, what, groups))
+
+
+def _mixed(where: str, what: str, groups: Mapping[str, list[str]]) -> str:
+    ordered = sorted(groups.items(), key=lambda item: -len(set(item[1])))
+    lines = [
+        f"  {len(set(keys))} with {what} {sha[:12]}: {', '.join(sorted(set(keys))[:3])}"
+        + (", ..." if len(set(keys)) > 3 else "")
+        for sha, keys in ordered
+    ]
+    models = sorted({key.split("/")[0] for _, keys in ordered[1:] for key in keys})
+    dataset = where.split(",")[0]
+    return (
+        f"Records on {where} were made with different {what}, so they cannot be compared:\n"
+        + "\n".join(lines)
+        + f"\nDecide which is right and do the others again, for example\n"
+        f"  python -m benchmark run --models {','.join(models)} --datasets {dataset} --force"
+    )

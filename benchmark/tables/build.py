@@ -1,0 +1,44 @@
+"""The tables of the paper, and others of the same form: measured cells, computed ones, ranks."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from benchmark.protocol.choices import EDITIONS
+from benchmark.run.records import Store
+from benchmark.tables.computed import with_computed
+from benchmark.tables.measured import measure
+from benchmark.tables.ranking import with_summaries
+from benchmark.tables.recipes import Recipe, catalogue, read_recipe
+from benchmark.tables.table import Table
+
+
+def build_table(
+    name: str,
+    results: Path,
+    editions: Sequence[str] = EDITIONS,
+    methods: Sequence[str] | None = None,
+    datasets: Sequence[str] | None = None,
+) -> Table:
+    """Build the table called `name` from the records below `results`."""
+    return build_recipe(read_recipe(name).only(methods, datasets), results, editions)
+
+
+def build_all(results: Path, names: Sequence[str] | None = None) -> dict[str, Table]:
+    """All tables, or these, by name; a record is read once, however many tables show it."""
+    store = Store(results, remember=True)
+    chosen = catalogue() if names is None else names
+    return {name: build_recipe(read_recipe(name), results, store=store) for name in chosen}
+
+
+def build_recipe(
+    recipe: Recipe,
+    results: Path,
+    editions: Sequence[str] = EDITIONS,
+    store: Store | None = None,
+) -> Table:
+    """Build a table from what its recipe plans."""
+    store = store or Store(results)
+    table = with_computed(measure(recipe, store, editions), store)
+    return with_summaries(table, recipe.rank) if recipe.rank else table

@@ -1,0 +1,349 @@
+"""Cells that are computed from other cells: averages of rows, rank differences, tests, ADTM.
+
+Each rule fills the places of a table that its recipe marks with `computed` or `average`. A place
+whose ingredients are incomplete gets a gap that says which ones are lacking.
+"""
+
+from __future__ import annotations
+
+import base64
+import random
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from statistics import fmean
+
+from benchmark.protocol import choices, registry
+from benchmark.protocol.choices import EDITIONS
+from benchmark.protocol.plan import Cell
+from benchmark.run.records import Store
+from benchmark.tables import statistics as stats
+from benchmark.tables import transferability
+from benchmark.tables.measured import by_hand, keys_of, plans_of
+from benchmark.tables.recipes import Metric
+from benchmark.tables.statistics import Verdict
+from benchmark.tables.table import Gap, Result, Table
+
+DRAWS = 200
+LAMBDAS = (0.0, 1e-4, 3e-4, 5e-4, 7e-4, 1e-3)
+"""The global strengths that Table 17 chooses the best of; it tests that one against the last."""
+WITHOUT_VALIDATION = stats.RHO / 0.9
+"""The correlation of the corrected test if the tenth that validates is not counted as training."""
+
+Place = tuple[str, str, str, str]
+"""Method, dataset, metric and edition."""
+Rule = Callable[[Table, Metric, Store], dict[Place, Result]]
+
+
+def with_computed(table: Table, store: Store) -> Table:
+    """The table with its computed cells filled in."""
+    found: dict[Place, Result] = {}
+    for metric in table.recipe.metrics:
+        if metric.computed:
+            found |= RULES[metric.computed](table, metric, store)
+        else:
+            found |= _averages(table, metric)
+    return replace(table, results={**table.results, **found})
+
+
+def _made(
+    table: Table,
+    method: str,
+    dataset: str,
+    metric: Metric,
+    edition: str = "prescribed",
+    values: tuple[float, ...] = (),
+    gap: Gap | None = None,
+    verdict: Verdict | None = None,
+    model: str = "",
+    note: str = "",
+) -> dict[Place, Result]:
+    result = Result(
+        method=method,
+        dataset=dataset,
+        metric=metric.name,
+        edition=edition,
+        values=values,
+        planned=max(len(values), 1),
+        verdict=Verdict(gap.word, gap.reason) if gap else Verdict("not in paper", "no such cell"),
+        printed=table.recipe.printed(method, dataset, metric.name),
+        gap=gap,
+        model=model,
+        note=note,
+    )
+    return {
+        (method, dataset, metric.name, edition): replace(result, verdict=verdict or result.verdict)
+    }
+
+
+# Averages of rows --------------------------------------------------------------------------------
+
+
+def _averages(table: Table, metric: Metric) -> dict[Place, Result]:
+    """Rows that are the mean of other rows, dataset by dataset."""
+    found: dict[Place, Result] = {}
+    for method in table.recipe.methods:
+        parts = table.recipe.source(method).average
+        for dataset in table.recipe.datasets if parts else ():
+            results = [table.results.get((p, dataset, metric.name, "prescribed")) for p in parts]
+            lacking = [p for p, r in zip(parts, results, strict=True) if not r or not r.complete]
+            if lacking:
+                away = all(r and r.gap and r.gap.word == "data unavailable" for r in results)
+                word = "data unavailable" if away else "not run"
+                gap = Gap(word, f"an average that lacks {', '.join(lacking)}")
+                found |= _made(table, method, dataset, metric, gap=gap)
+                continue
+            mean = fmean(r.mean for r in results if r and r.mean is not None)
+            printed = table.recipe.printed(method, dataset, metric.name)
+            verdict = _as_printed(mean, printed.mean if printed else None, metric.decimals)
+            found |= _made(table, method, dataset, metric, values=(mean,), verdict=verdict)
+    return found
+
+
+def _as_printed(value: float, printed: float | None, decimals: int) -> Verdict:
+    if printed is None:
+        return Verdict("not in paper", "no such cell")
+    if stats.equal_as_printed(value, printed, decimals):
+        return Verdict("exact", "equal as printed", value - printed)
+    return Verdict("differs", f"difference {value - printed:+.{decimals}f}", value - printed)
+
+
+# Rank differences --------------------------------------------------------------------------------
+
+Pair = tuple[tuple[float, ...], tuple[float, ...]]
+"""F1 and accuracy of a method's runs."""
+
+
+def _rank_difference(table: Table, metric: Metric, _: Store) -> dict[Place, Result]:
+    """Rank of F1 minus rank of accuracy among the table's methods; needs all that select."""
+    found: dict[Place, Result] = {}
+    for dataset in table.recipe.datasets:
+        methods = [
+            method
+            for method in table.recipe.methods
+            if (method, dataset, "f1_select", "prescribed") in table.results
+            # A model of the paper that does not exist here is lacking, not exempt.
+            or table.recipe.printed(method, dataset, metric.name)
+        ]
+        for edition in EDITIONS:
+            pairs = {method: _pair(table, method, dataset, edition) for method in methods}
+            lacking = [method for method, pair in pairs.items() if pair is None]
+            if lacking:
+                reason = f"needs all {len(methods)} methods; {len(lacking)} are lacking"
+                for method in methods if edition == "prescribed" else ():
+                    gap = Gap("not run", reason)
+                    found |= _made(table, method, dataset, metric, gap=gap)
+                continue
+            complete = [pair for pair in pairs.values() if pair]
+            differences, draws = _differences(complete), _redrawn(complete)
+            for i, method in enumerate(methods):
+                cell = table.recipe.printed(method, dataset, metric.name)
+                drawn = [draw[i] for draw in draws]
+                verdict = _in_draws(cell.mean if cell else None, differences[i], drawn)
+                values = (differences[i],)
+                found |= _made(
+                    table, method, dataset, metric, edition, values=values, verdict=verdict
+                )
+    return found
+
+
+def _pair(table: Table, method: str, dataset: str, edition: str) -> Pair | None:
+    results = [
+        table.in_edition(method, dataset, name, edition)
+        for name in ("f1_select", "balanced_accuracy")
+    ]
+    f1, accuracy = (r.values if r and r.complete else None for r in results)
+    return (f1, accuracy) if f1 and accuracy else None
+
+
+def _differences(pairs: Sequence[tuple[Sequence[float], Sequence[float]]]) -> list[float]:
+    f1 = stats.ranks([[fmean(values)] for values, _ in pairs])
+    accuracy = stats.ranks([[fmean(values)] for _, values in pairs])
+    return [(a[0] or 0.0) - (b[0] or 0.0) for a, b in zip(f1, accuracy, strict=True)]
+
+
+def _redrawn(pairs: Sequence[Pair]) -> list[list[float]]:
+    """The differences again, over runs drawn with replacement, the same runs for every method."""
+    rng = random.Random(0)
+    n = min(len(f1) for f1, _ in pairs)
+    draws = []
+    for _ in range(DRAWS):
+        runs = rng.choices(range(n), k=n)
+        draws.append(
+            _differences([([f1[r] for r in runs], [acc[r] for r in runs]) for f1, acc in pairs])
+        )
+    return draws
+
+
+def _in_draws(printed: float | None, difference: float, draws: list[float]) -> Verdict:
+    ordered = sorted(draws)
+    low, high = ordered[int(0.025 * DRAWS)], ordered[int(0.975 * DRAWS) - 1]
+    if printed is None:
+        return Verdict("not in paper", f"other draws of our runs give {low:+.0f} to {high:+.0f}")
+    gap = difference - printed
+    if gap == 0:
+        return Verdict("exact", "equal as printed", 0.0)
+    inside = low <= printed <= high
+    why = f"difference {gap:+.0f}; other draws of our runs give {low:+.0f} to {high:+.0f}"
+    return Verdict("within noise" if inside else "differs", why, gap)
+
+
+# The best global strength against the largest ------------------------------------------------------
+
+
+def _best_and_largest(cell: Cell, store: Store) -> tuple[list[float], list[float], float] | Gap:
+    """Test scores of ProtoGate with the best strength (on validation) and with the largest."""
+    chosen = choices.prescribed(store.root, cell)
+    if chosen is None:
+        return Gap("not run", "protogate is not tuned yet", "tune")
+    scores: dict[float, tuple[float, list[float]]] = {}
+    for strength in LAMBDAS:
+        _, keys = keys_of(cell, {**chosen, "lam_global": strength})
+        records, _ = store.find(keys)
+        good = [r["scores"] for r in records.values() if r["status"] == "ok"]
+        if len(good) < len(keys):
+            runs = f"{len(good)} of {len(keys)} runs with lam_global = {strength:g}"
+            return Gap("not run", runs, "reproduce table17")
+        valid = fmean(s["valid"]["balanced_accuracy"] for s in good)
+        scores[strength] = valid, [s["test"]["balanced_accuracy"] for s in good]
+    best = max(LAMBDAS, key=lambda strength: round(scores[strength][0], 12))
+    return scores[best][1], scores[LAMBDAS[-1]][1], best
+
+
+def _per_dataset(
+    table: Table, store: Store
+) -> dict[str, tuple[list[float], list[float], float] | Gap]:
+    entry = registry.models()["protogate"]
+    found: dict[str, tuple[list[float], list[float], float] | Gap] = {}
+    for dataset in table.recipe.datasets:
+        cell = Cell(entry, registry.data_ref(dataset))
+        made = _best_and_largest(cell, store)
+        if isinstance(made, Gap) and by_hand(cell.data):
+            made = Gap("data unavailable", "the data have to be fetched by hand", "data status")
+        found[dataset] = made
+    return found
+
+
+def _lambda_t(table: Table, metric: Metric, store: Store) -> dict[Place, Result]:
+    """Nadeau and Bengio's corrected resampled t-test on the 25 paired runs of a dataset."""
+    found: dict[Place, Result] = {}
+    for method in table.recipe.methods:
+        for dataset, made in _per_dataset(table, store).items():
+            if isinstance(made, Gap):
+                found |= _made(table, method, dataset, metric, gap=made, model="protogate")
+                continue
+            best, largest, strength = made
+            best_is = f"the best strength on validation is {strength:g}"
+            if strength == LAMBDAS[-1]:
+                gap = Gap("not run", f"{best_is}, so there is nothing to test")
+                found |= _made(table, method, dataset, metric, gap=gap)
+                continue
+            differences = [a - b for a, b in zip(best, largest, strict=True)]
+            p = stats.corrected_resampled_t(differences)[1]
+            other = stats.corrected_resampled_t(differences, WITHOUT_VALIDATION)[1]
+            note = (
+                f"{best_is}; p = {other:.{metric.decimals}f} where validation rows do not count as "
+                f"training rows ({WITHOUT_VALIDATION:.3f} instead of {stats.RHO} for what runs share)"
+            )
+            printed = table.recipe.printed(method, dataset, metric.name)
+            verdict = _same_decision(p, printed.mean if printed else None, metric.decimals)
+            found |= _made(table, method, dataset, metric, values=(p,), verdict=verdict, note=note)
+    return found
+
+
+def _same_decision(p: float, printed: float | None, decimals: int) -> Verdict:
+    """A p-value has no deviation to compare with: equal as printed, or on the same side of 5 %."""
+    verdict = _as_printed(p, printed, decimals)
+    if verdict.word != "differs" or printed is None:
+        return verdict
+    same = (p < stats.ALPHA) == (printed < stats.ALPHA)
+    side = "the same side" if same else "the other side"
+    why = f"{verdict.why}; on {side} of {stats.ALPHA}"
+    return replace(verdict, word="within noise" if same else "differs", why=why)
+
+
+def _lambda_wilcoxon(table: Table, metric: Metric, store: Store) -> dict[Place, Result]:
+    """Exact Wilcoxon signed-rank test over the datasets' mean accuracies."""
+    found: dict[Place, Result] = {}
+    made = _per_dataset(table, store)
+    for method in table.recipe.methods:
+        lacking = [dataset for dataset, value in made.items() if isinstance(value, Gap)]
+        if lacking:
+            gap = Gap("not run", f"needs all {len(made)} datasets; {len(lacking)} are lacking")
+            found |= _made(table, method, "", metric, gap=gap)
+            continue
+        complete = [value for value in made.values() if not isinstance(value, Gap)]
+        p = stats.wilcoxon_p([fmean(best) - fmean(largest) for best, largest, _ in complete])
+        printed = table.recipe.printed(method, "", metric.name)
+        verdict = _same_decision(p, printed.mean if printed else None, metric.decimals)
+        found |= _made(table, method, "", metric, values=(p,), verdict=verdict)
+    return found
+
+
+# Transferability ---------------------------------------------------------------------------------
+
+
+def _transfer(reading: str) -> Rule:
+    """ADTM of KNN and SVM with each selector, over the datasets where all selectors have runs."""
+
+    def rule(table: Table, metric: Metric, store: Store) -> dict[Place, Result]:
+        made = transferability.build(store, table.recipe.datasets).adtm(reading)
+        found: dict[Place, Result] = {}
+        for method in table.recipe.methods:
+            simple, _, selector = method.partition("|selector=")
+            adtm = made[simple, selector]
+            gap = None
+            if adtm.verdict.word in ("not run", "incomplete"):
+                gap = Gap(adtm.verdict.word, adtm.verdict.why, "reproduce table23")
+            found |= _made(
+                table, method, "", metric, values=adtm.values, gap=gap, verdict=adtm.verdict
+            )
+        return found
+
+    return rule
+
+
+# Stability ---------------------------------------------------------------------------------------
+
+
+def _stability(table: Table, metric: Metric, store: Store) -> dict[Place, Result]:
+    """How much the runs of a method agree on the features that most samples select."""
+    found: dict[Place, Result] = {}
+    for plan in plans_of(table.recipe, store.root):
+        if plan.edition != "prescribed" or (plan.cell and plan.cell.entry.selects == "none"):
+            continue
+        place = plan.method, plan.dataset
+        records = plan.found(store.find(plan.keys)[0]) if plan.known else []
+        cores = [
+            (core, record["data"]["shape"][1])
+            for record in records
+            if record["status"] == "ok" and (core := (record["selection"] or {}).get("core"))
+        ]
+        name = plan.cell.model if plan.cell else plan.method
+        if len(cores) < stats.RUNS:
+            told = f"{len(cores)} of {stats.RUNS} runs tell their features"
+            gap = plan.gap or Gap("not run", told, "run --force")
+            found |= _made(table, *place, metric, gap=gap, model=name)
+            continue
+        value = stats.stability([unpacked(core, n) for core, n in cores], cores[0][1])
+        if value is None:
+            gap = Gap("incomplete", "every run selects all features, or none: undefined")
+            found |= _made(table, *place, metric, gap=gap, model=name)
+            continue
+        found |= _made(table, *place, metric, values=(value,))
+    return found
+
+
+def unpacked(text: str, n_features: int) -> set[int]:
+    """The set of features that a record's `core` stands for."""
+    data = base64.b64decode(text)
+    return {i for i in range(n_features) if data[i // 8] >> (7 - i % 8) & 1}
+
+
+RULES: dict[str, Rule] = {
+    "stability": _stability,
+    "rank_difference": _rank_difference,
+    "lambda_t": _lambda_t,
+    "lambda_wilcoxon": _lambda_wilcoxon,
+    "transfer_pooled": _transfer("pooled"),
+    "transfer_means": _transfer("means"),
+}

@@ -1,0 +1,339 @@
+"""The measured cells of a table: what was planned, what exists of it, how it compares.
+
+A table is built from the runs that its recipe plans, not from whatever files lie around, so that
+every gap has a reason and every number can be traced to its records. Nothing is trained or loaded.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from benchmark import paper
+from benchmark.experiments import timing
+from benchmark.progress import say
+from benchmark.protocol import choices, registry
+from benchmark.protocol.choices import EDITIONS, Choice
+from benchmark.protocol.plan import Cell, Protocol
+from benchmark.protocol.spec import DataRef, RunSpec, UserError
+from benchmark.run.records import Store, refuse_mixed
+from benchmark.tables import statistics as stats
+from benchmark.tables.convergence import failure
+from benchmark.tables.recipes import Metric, Recipe, Record, follow
+from benchmark.tables.statistics import Sample, Verdict
+from benchmark.tables.table import Gap, Result, Row, Table
+
+PROTOCOL = Protocol()
+
+
+def measure(recipe: Recipe, store: Store, editions: Sequence[str] = EDITIONS) -> Table:
+    """The cells of a table that its recipe plans runs for; the others are missing."""
+    for edition in editions:
+        registry.check_name("edition", edition, EDITIONS)
+    only_computed = all(metric.computed for metric in recipe.metrics)
+    plans = [] if only_computed else plans_of(recipe, store.root)
+    records, problems = store.find(list(dict.fromkeys(k for plan in plans for k in plan.keys)))
+    for problem in problems:
+        say(f"not used: {problem}\n  `python -m benchmark reproduce {recipe.name}` renews it.")
+    unreadable = {problem.path for problem in problems}
+    refuse_mixed([record for plan in plans if plan.known for record in plan.found(records)])
+
+    used = {plan.dataset for plan in plans if any(plan.found(records))}
+    found = {}
+    for plan in plans:
+        lost = sum(store.path(key) in unreadable for key in plan.keys) if unreadable else 0
+        for metric in recipe.metrics:
+            if metric.computed or (plan.cell and not metric.applies_to(plan.cell.entry)):
+                continue
+            if metric.timed:
+                if plan.edition == "prescribed":
+                    result = _timed(recipe, plan, metric, store.root)
+                    found[plan.method, plan.dataset, metric.name, plan.edition] = result
+                continue
+            result = _result(recipe, plan, metric, records, lost, plan.dataset in used)
+            found[plan.method, plan.dataset, metric.name, plan.edition] = result
+    return Table(
+        recipe=recipe,
+        editions=tuple(editions),
+        rows=tuple(_row(recipe, method) for method in recipe.methods),
+        results=found,
+        summaries={},
+        ranked=((), ()),
+        problems=tuple(str(problem) for problem in problems),
+    )
+
+
+def _row(recipe: Recipe, method: str) -> Row:
+    source = recipe.source(method)
+    name = re.split("[:|]", source.model)[0]
+    entry = registry.models().get(name)
+    label = source.label or paper.LABELS.get(method)
+    label = label or (entry.label if entry and ":" not in method else method)
+    # Rows that are no models, such as averages, belong to the paper's own kind of methods.
+    other = "local" if method in recipe.rows else "own"
+    return Row(method, label, paper.family(name) or (entry.family if entry else other))
+
+
+@dataclass(frozen=True)
+class _Plan:
+    """The runs behind one method on one dataset in one edition."""
+
+    method: str
+    dataset: str
+    edition: str
+    cell: Cell | None = None
+    params: dict[str, Any] | None = None
+    setting: str = ""
+    keys: tuple[str, ...] = ()
+    """Where the settings are not known: those of all candidates, to learn what became of them."""
+    gap: Gap | None = None
+    choice: Choice | None = None
+    base: bool = False
+    """Whether the settings are those chosen for the model without its switches."""
+
+    @property
+    def known(self) -> bool:
+        return self.gap is None
+
+    def found(self, records: Mapping[str, Record]) -> list[Record]:
+        return [records[key] for key in self.keys if key in records]
+
+
+def plans_of(recipe: Recipe, results: Path) -> list[_Plan]:
+    """The runs behind every cell of a table that is measured and not computed."""
+    plans = []
+    for method in recipe.methods:
+        if recipe.source(method).average:
+            continue
+        for label in recipe.datasets:
+            cell = recipe.cell(method, label)
+            if cell is None:
+                gap = Gap("not run", "not implemented yet")
+                plans.append(_Plan(method, label, "prescribed", gap=gap))
+                continue
+            base = recipe.source(method).settings == "base"
+            plans.append(_prescribed(method, label, cell, results, base))
+            params = choices.published(cell)
+            if params is not None:
+                plans.append(_known(method, label, "published", cell, params))
+    return plans
+
+
+def _known(
+    method: str,
+    label: str,
+    edition: str,
+    cell: Cell,
+    params: dict[str, Any],
+    choice: Choice | None = None,
+    base: bool = False,
+) -> _Plan:
+    first, keys = keys_of(cell, params)
+    return _Plan(
+        method, label, edition, cell, first.params, first.setting, keys, choice=choice, base=base
+    )
+
+
+def keys_of(cell: Cell, params: Mapping[str, Any]) -> tuple[RunSpec, tuple[str, ...]]:
+    """The first run of a setting and the keys of all."""
+    [first] = cell.specs(params, Protocol(1, PROTOCOL.folds))[:1]
+    # They differ in the split only, which comes last; hashing each would cost most of a table.
+    shared = first.key.rpartition("/")[0]
+    return first, tuple(f"{shared}/r{repeat}f{fold}" for repeat, fold in PROTOCOL.splits())
+
+
+def _prescribed(method: str, label: str, cell: Cell, results: Path, base: bool) -> _Plan:
+    plan = partial(_Plan, method, label, "prescribed", cell, base=base)
+    chosen = choices.base_of(cell) if base else cell
+    if not (chosen.search.grid or chosen.search.ranges):
+        return _known(method, label, "prescribed", cell, dict(cell.overrides), base=base)
+    try:
+        choice = choices.read_choice(results, chosen)
+    except (UserError, OSError) as error:
+        say(f"not used: {error}")
+        return plan(gap=Gap("not run", "the choice of settings cannot be read", "tune"))
+    if choice is not None and choices.current(choice, chosen):
+        params = {**choice.params, **cell.overrides}
+        return _known(method, label, "prescribed", cell, params, choice, base)
+    if base:
+        return plan(gap=Gap("not run", f"{chosen.model} is not tuned yet", "tune"))
+    tried = [keys_of(cell, params)[1] for params in cell.candidates()]
+    keys = tuple(key for keys in tried for key in keys)
+    return plan(keys=keys, gap=Gap("not run", "not tuned yet", "tune"))
+
+
+def _timed(recipe: Recipe, plan: _Plan, metric: Metric, results: Path) -> Result:
+    """A cell of times or sizes, from the timed runs."""
+    printed = recipe.printed(plan.method, plan.dataset, metric.name)
+    result = Result(
+        method=plan.method,
+        dataset=plan.dataset,
+        metric=metric.name,
+        edition=plan.edition,
+        values=(),
+        planned=timing.REPEATS,
+        verdict=Verdict("not run", ""),
+        printed=printed,
+        model=plan.cell.model if plan.cell else "",
+    )
+    timed = timing.read(results, plan.cell) if plan.cell else None
+    if timed is None:
+        gap = plan.gap if plan.cell is None else Gap("not run", "not timed yet", "time")
+        if plan.cell and by_hand(plan.cell.data):
+            gap = Gap("data unavailable", "the data have to be fetched by hand", "data status")
+        assert gap is not None
+        return replace(result, gap=gap, verdict=Verdict(gap.word, gap.reason))
+    name = metric.value.removeprefix("timing.")
+    found = getattr(timed, name)
+    values = tuple(metric.scale * x for x in (found if isinstance(found, list) else [found]))
+    result = replace(result, values=values, planned=len(values), params=timed.params)
+    if isinstance(found, list):
+        note = "" if timed.quiet else "timed while other processes were busy"
+        verdict = _on_other_hardware(result, timed, metric)
+        return replace(result, note=note, verdict=verdict, about=timed.hardware)
+    return replace(result, verdict=_verdict(result, None, metric))
+
+
+def _on_other_hardware(result: Result, timed: timing.Timing, metric: Metric) -> Verdict:
+    printed = result.printed
+    if printed is None or printed.mean is None or result.mean is None:
+        return Verdict("not in paper", "no such cell")
+    times = f"{result.mean / printed.mean:.2g} times the printed value" if printed.mean else ""
+    why = f"{times}, on other hardware ({timed.hardware})"
+    same = stats.equal_as_printed(result.mean, printed.mean, metric.decimals)
+    return Verdict("exact" if same else "differs", why, result.mean - printed.mean)
+
+
+def _result(
+    recipe: Recipe,
+    plan: _Plan,
+    metric: Metric,
+    records: Mapping[str, Record],
+    lost: int,
+    dataset_in_use: bool,
+) -> Result:
+    found = plan.found(records)
+    good = [record for record in found if record["status"] == "ok"]
+    failed = [record for record in found if record["status"] != "ok"]
+    metric = recipe.source(plan.method).metric(metric)
+    measured = [metric.of(record) for record in good] if plan.known else []
+    within = [follow(record, metric.deviation) for record in good] if metric.deviation else []
+    values = tuple(value for value in measured if value is not None)
+    planned = len(PROTOCOL.splits())
+    failures = dict(Counter(record["status"] for record in failed))
+    result = Result(
+        method=plan.method,
+        dataset=plan.dataset,
+        metric=metric.name,
+        edition=plan.edition,
+        values=values,
+        planned=planned,
+        verdict=Verdict("not run", ""),
+        printed=recipe.printed(plan.method, plan.dataset, metric.name),
+        setting=plan.setting,
+        params=plan.params,
+        choice=plan.choice,
+        failures=failures,
+        message=failed[0]["error"]["message"] if failed else "",
+        within=tuple(float(x) for x in within if x is not None),
+        model=_named(plan),
+        unconverged=failure(good, plan.cell.entry.selects, planned)
+        if plan.known and plan.cell
+        else None,
+    )
+    gap = None
+    if len(values) < planned:
+        gap = _gap(recipe, plan, failures, len(good), len(measured) - len(values), lost)
+        if not found and not lost and not dataset_in_use and plan.cell and by_hand(plan.cell.data):
+            gap = Gap("data unavailable", "the data have to be fetched by hand", "data status")
+    return replace(result, gap=gap, note=_note(plan), verdict=_verdict(result, gap, metric))
+
+
+def _gap(
+    recipe: Recipe, plan: _Plan, failures: dict[str, int], good: int, undefined: int, lost: int
+) -> Gap:
+    """Why a cell is not complete, from what became of its runs."""
+    kinds = ", ".join(f"{n} {kind}" for kind, n in sorted(failures.items()))
+    if failures.keys() == {"missing_data"} and not good:
+        return Gap("data unavailable", "the data were not on the machine", "data status")
+    if plan.gap is not None:
+        reason = f"{plan.gap.reason}; candidates failed: {kinds}" if kinds else plan.gap.reason
+        return replace(plan.gap, reason=reason)
+    planned, again = len(plan.keys), f"reproduce {recipe.name}"
+    if not good and sum(failures.values()) == planned:
+        return Gap("failed", f"all {planned} runs failed: {kinds}", again)
+    absent = planned - good - sum(failures.values()) - lost
+    parts = [
+        kinds,
+        f"{lost} unreadable" if lost else "",
+        f"{undefined} undefined" if undefined else "",
+        f"{absent} not run" if absent else "",
+    ]
+    if absent == planned:
+        return Gap("not run", "not run yet", again)
+    detail = ", ".join(filter(None, parts))
+    return Gap("incomplete", f"{good - undefined} of {planned} runs: {detail}", again)
+
+
+def by_hand(data: DataRef) -> bool:
+    """Whether a dataset comes neither with the project nor from an address.
+
+    Judged by the registry and not by this machine: a report must not depend on where it is built.
+    """
+    entry = registry.datasets()[data.name]
+    sources: dict[str, list[bool]] = defaultdict(list)
+    for file in entry.files:
+        sources[file.get("source", file["name"])].append("urls" in file)
+    return bool(sources) and not entry.embedded and not any(map(all, sources.values()))
+
+
+def _named(plan: _Plan) -> str:
+    """The model that a remedy has to name."""
+    if plan.cell is None:
+        return plan.method
+    return plan.cell.entry.name if plan.gap and plan.base else plan.cell.model
+
+
+def _note(plan: _Plan) -> str:
+    choice = plan.choice
+    if choice and plan.base and plan.cell and plan.cell.overrides:
+        return f"other settings as chosen for {plan.cell.entry.name}"
+    if choice and not choice.by_rule:
+        return f"settings {choice.search_text}"
+    if choice and (choice.repeats, choice.folds) != (PROTOCOL.repeats, PROTOCOL.folds):
+        return f"settings chosen on {choice.repeats} x {choice.folds} splits"
+    return ""
+
+
+def _verdict(result: Result, gap: Gap | None, metric: Metric) -> Verdict:
+    if gap is not None:
+        return Verdict(gap.word, gap.reason)
+    printed = result.printed
+    if printed is None or printed.mean is None:
+        return Verdict("not in paper", _about_dash(result) if printed else "no such cell")
+    assert result.mean is not None
+    ours = Sample(result.mean, result.std, result.n)
+    if not metric.deviation:
+        return stats.compare(ours, Sample(printed.mean, printed.std), metric.decimals)
+    # The printed deviation is not one between runs, so ours stands for both sides in the test.
+    verdict = stats.compare(ours, Sample(printed.mean, None), metric.decimals)
+    spread = result.shown_std
+    same = printed.std is None or (
+        spread is not None and stats.equal_as_printed(spread, printed.std, metric.decimals)
+    )
+    if verdict.word != "exact" or same:
+        return verdict
+    shown = "none" if spread is None else f"{spread:.{metric.decimals}f}"
+    why = f"mean equal as printed, deviation between samples {shown} is not"
+    return replace(verdict, word="within noise", why=why)
+
+
+def _about_dash(result: Result) -> str:
+    """The paper prints a dash where a method failed to converge."""
+    ours = "and ours fails as well" if result.unconverged else "ours converges"
+    return f"the paper prints a dash for failed convergence; {ours}"

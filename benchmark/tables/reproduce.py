@@ -1,0 +1,161 @@
+"""Doing what tables are missing: tune where no choice exists, then run what the choices name."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from benchmark.experiments import timing
+from benchmark.progress import Progress, say
+from benchmark.protocol.choices import current, read_choice
+from benchmark.protocol.plan import Cell, Protocol
+from benchmark.protocol.search import Plan
+from benchmark.protocol.spec import MissingData
+from benchmark.run.campaign import Means, carry_out, finished
+from benchmark.run.costs import Costs, runs_of_search
+from benchmark.run.tune import choosing
+from benchmark.tables.needs import Need, needs, searched_cell, specs_of, timed
+
+PROTOCOL = Protocol()
+
+
+@dataclass(frozen=True)
+class Gap:
+    """A cell that is missing runs, and what they cost."""
+
+    need: Need
+    search: bool
+    """Whether its settings have to be searched first."""
+    runs: int
+    """About how many runs are missing."""
+    seconds: float | None
+    """Of one thread; None if nothing like it was ever run."""
+
+
+def gaps(wanted: Sequence[Need], means: Means, quick: int | None) -> list[Gap]:
+    """The cells that are missing runs, cheapest first; those of unknown cost come last."""
+    costs = Costs(means.store)
+    found = [gap for need in wanted if (gap := gap_of(need, means, quick, costs)) is not None]
+    return sorted(found, key=lambda gap: (gap.seconds is None, gap.seconds or 0.0))
+
+
+def gap_of(need: Need, means: Means, quick: int | None, costs: Costs) -> Gap | None:
+    results, cell = means.store.root, searched_cell(need)
+    search = to_be_searched(cell, means, quick)
+    if search:
+        runs = runs_of_search(cell, PROTOCOL, quick, means.store)
+        if cell.model != need.cell.model or need.params:
+            runs += len(PROTOCOL.splits())
+    else:
+        keys = {spec.key for spec in specs_of(need, results, PROTOCOL)}
+        records, _ = means.store.find(sorted(keys))
+        done = [r for r in records.values() if finished(r, means.retry) and not means.force]
+        runs = len(keys) - len(done)
+        if not runs:
+            return None
+    return Gap(need, search, runs, costs.of_runs(need.cell, runs))
+
+
+def to_be_searched(cell: Cell, means: Means, quick: int | None) -> bool:
+    """Whether there is no choice yet, or one from a search that saw less than asked for."""
+    if not (cell.search.grid or cell.search.ranges):
+        return False
+    choice = read_choice(means.store.root, cell)
+    if choice is None or not current(choice, cell) or means.force:
+        return True
+    return quick is not None and choice.strength < (len(PROTOCOL.splits()), quick)
+
+
+def fill(
+    tables: Sequence[str],
+    means: Means,
+    only_models: Sequence[str] | None,
+    only_datasets: Sequence[str] | None,
+    quick: int | None = None,
+) -> list[dict[str, Any]]:
+    """Do the missing runs of tables, as far as the deadline allows; return those that failed."""
+    wanted: dict[str, Need] = {}
+    for table in tables:
+        wanted |= {need.name: need for need in needs(table, only_models, only_datasets)}
+    missing = gaps(list(wanted.values()), means, quick)
+    begun = affordable(missing, means)
+    if missing:
+        say(_outlook(missing, begun, len(wanted)))
+    # Cell by cell: whoever stops early has whole cells rather than a little of each.
+    plans = [_completing(gap, means, quick) for gap in begun]
+    _, report = carry_out(plans, means, ", ".join(tables))
+    if report.unfinished:
+        say("The time budget is used up in the middle of a cell; the same command resumes.")
+    shown = [
+        cell
+        for table in tables
+        for cell in timed(table)
+        if (not only_models or cell.model in only_models)
+        and (not only_datasets or cell.data.label in only_datasets)
+    ]
+    take_times(shown, means.store.root, means.deadline, means.force)
+    return report.failures
+
+
+def affordable(missing: Sequence[Gap], means: Means) -> list[Gap]:
+    """The gaps that fit into the time that is left, cheapest first; all of them without a limit."""
+    if means.deadline is None:
+        return list(missing)
+    left = (means.deadline - time.monotonic()) * max(1, means.jobs)
+    taken = []
+    for gap in missing:
+        # Of unknown cost: begin it, the deadline will stop it.
+        if (gap.seconds or 0.0) <= left:
+            taken.append(gap)
+            left -= gap.seconds or 0.0
+    return taken
+
+
+def _outlook(missing: Sequence[Gap], begun: Sequence[Gap], total: int) -> str:
+    text = f"{len(missing)} of {total} cells are missing runs, about {hours(missing)} core-hours"
+    if len(begun) == len(missing):
+        return f"{text}; the cheapest come first."
+    fit = f"{len(begun)} fit into the budget" if begun else "none fits into the budget"
+    return f"{text}; {fit}. --budget all does everything, and can be interrupted and resumed."
+
+
+def hours(missing: Sequence[Gap]) -> str:
+    total = sum(gap.seconds or 0.0 for gap in missing) / 3600
+    return f"{total:.1f}" if total < 10 else f"{total:.0f}"
+
+
+def _completing(gap: Gap, means: Means, quick: int | None) -> Plan[None]:
+    """Search where that is needed, then the runs of the cell in both editions."""
+    if gap.search:
+        yield from choosing(searched_cell(gap.need), PROTOCOL, means, quick)
+    yield specs_of(gap.need, means.store.root, PROTOCOL)
+
+
+def take_times(
+    cells: Sequence[Cell], results: Path, deadline: float | None, force: bool = False
+) -> set[str]:
+    """Time the cells that were not timed yet; return the datasets that are not at hand."""
+    from benchmark.experiments import stopwatch
+
+    absent: set[str] = set()
+    untimed = [cell for cell in cells if force or timing.read(results, cell) is None]
+    with Progress(len(untimed), "timing") as progress:
+        for cell in untimed:
+            if deadline is not None and time.monotonic() >= deadline:
+                break
+            try:
+                if cell.data.name not in absent:
+                    taken = stopwatch.measure(cell, results)
+                    timing.write(results, cell, taken)
+                    if not taken.quiet:
+                        say(
+                            f"{cell.model} on {cell.data.label}: other processes kept {taken.load:.1f} "
+                            f"cores busy, so its times are too long. Repeat with `time --force`."
+                        )
+            except MissingData:
+                absent.add(cell.data.name)
+            progress.step(f"{cell.model} {cell.data.label}")
+    return absent

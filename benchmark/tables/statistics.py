@@ -1,0 +1,344 @@
+"""Ranks, aggregation over datasets, and the verdict on one of our cells. Pure functions.
+
+Standard library only: a table is built in less time than SciPy takes to import.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from statistics import fmean
+
+from benchmark.protocol.spec import FOLDS, REPEATS
+
+RUNS = REPEATS * FOLDS
+ALPHA = 0.05
+"""Level of every test; not corrected for many cells."""
+SHARE = 0.1
+"""Margin of equivalence, of the printed mean, where no deviation between runs is printed."""
+RHO = 0.25
+"""Correlation between runs that share training rows: n_test / n_train of five-fold splits."""
+
+TIES = ("min", "average", "dense")
+MISSING = ("mean", "drop", "last")
+
+Scores = Sequence[Sequence[float | None]]
+"""One row per method, one column per dataset; None where there is no value. Larger is better."""
+Filled = list[list[float | None]]
+
+
+def mean_std(values: Sequence[float], ddof: int = 1) -> tuple[float, float | None]:
+    """Mean and standard deviation; no deviation where there are too few values for one."""
+    mean = fmean(values)
+    if len(values) <= ddof:
+        return mean, None
+    return mean, math.sqrt(math.fsum((v - mean) ** 2 for v in values) / (len(values) - ddof))
+
+
+# Ranks -------------------------------------------------------------------------------------------
+
+
+def ranks(scores: Scores, ties: str = "min", missing: str = "mean") -> Filled:
+    """Rank of every method on every dataset, 1 = best.
+
+    The defaults reproduce the paper's Table 2: a missing value counts as the mean of the other
+    methods on that dataset, and equal values share the best rank. `drop` leaves the missing value
+    unranked, `last` puts it behind all others.
+    """
+    if ties not in TIES or missing not in MISSING:
+        raise ValueError(
+            f"ties is one of {TIES} and missing of {MISSING}, got {ties!r}, {missing!r}"
+        )
+    columns = [_ranked(column, ties, missing) for column in zip(*scores, strict=True)]
+    return [list(row) for row in zip(*columns, strict=True)]
+
+
+def _ranked(column: Sequence[float | None], ties: str, missing: str) -> list[float | None]:
+    # Means of equal scores can differ in the last bit, and would then not tie.
+    present = [round(score, 9) for score in column if score is not None]
+    if not present:
+        return [None] * len(column)
+    fill = {"mean": fmean(present), "last": -math.inf, "drop": None}[missing]
+    filled = [fill if score is None else round(score, 9) for score in column]
+    values = [score for score in filled if score is not None]
+    return [None if score is None else _rank(score, values, ties) for score in filled]
+
+
+def _rank(score: float, values: Sequence[float], ties: str) -> float:
+    better = [value for value in values if value > score]
+    if ties == "dense":
+        return 1.0 + len(set(better))
+    shared = (values.count(score) - 1) / 2 if ties == "average" else 0.0
+    return 1.0 + len(better) + shared
+
+
+def over_datasets(rows: Scores, ddof: int = 1) -> list[tuple[float, float | None] | None]:
+    """Mean and deviation of each row over the datasets where it has a value; None without any."""
+    present = [[value for value in row if value is not None] for row in rows]
+    return [mean_std(row, ddof) if row else None for row in present]
+
+
+# Average distance to the minimum -----------------------------------------------------------------
+
+
+def distances(scores: Scores) -> Filled:
+    """ADTM per dataset, from means: 0 is the worst method of the dataset and 1 the best.
+
+    Missing values stay missing; a dataset on which all methods are equal tells nothing.
+    """
+    columns = []
+    for column in zip(*scores, strict=True):
+        present = [score for score in column if score is not None]
+        low, span = min(present, default=0.0), max(present, default=0.0) - min(present, default=0.0)
+        columns.append([None if s is None or not span else (s - low) / span for s in column])
+    return [list(row) for row in zip(*columns, strict=True)]
+
+
+def pooled_distances(runs: Sequence[Sequence[Sequence[float] | None]]) -> Filled:
+    """ADTM per dataset, from runs: 0 and 1 are the worst and the best single run of any method.
+
+    The reading that the paper's Table 23 allows; `runs[method][dataset]` holds a cell's runs.
+    """
+    columns = []
+    for column in zip(*runs, strict=True):
+        pool = [value for cell in column if cell for value in cell]
+        low, span = min(pool, default=0.0), max(pool, default=0.0) - min(pool, default=0.0)
+        columns.append([(fmean(cell) - low) / span if cell and span else None for cell in column])
+    return [list(row) for row in zip(*columns, strict=True)]
+
+
+# Tests -------------------------------------------------------------------------------------------
+
+
+def student_p(t: float, df: float) -> float:
+    """Two-sided p-value of a Student t statistic."""
+    if math.isinf(t):
+        return 0.0
+    square = t * t
+    return _incomplete_beta(df / (df + square), square / (df + square), df / 2, 0.5)
+
+
+def upper_p(t: float, df: float) -> float:
+    """One-sided p-value of a Student t statistic: large values speak for the alternative."""
+    tail = student_p(t, df) / 2
+    return tail if t > 0 else 1 - tail
+
+
+def _incomplete_beta(x: float, y: float, a: float, b: float) -> float:
+    """Regularised incomplete beta function at x, by its continued fraction.
+
+    y = 1 - x comes along, because near 1 the subtraction would lose its digits.
+    """
+    if x <= 0 or y <= 0:
+        return float(y <= 0)
+    if x > (a + 1) / (a + b + 2):  # the fraction converges fast on the other side only
+        return 1 - _incomplete_beta(y, x, b, a)
+    log_front = math.lgamma(a + b) - math.lgamma(a) - math.lgamma(b)
+    log_front += a * math.log(x) + b * math.log(y)
+    # Modified Lentz: value = c_1 d_1 * c_2 d_2 * ..., until a factor is 1.
+    c, d = 1.0, 1 / (1 - (a + b) * x / (a + 1))
+    value = d
+    for m in range(1, 500):
+        even = m * (b - m) * x / ((a + 2 * m - 1) * (a + 2 * m))
+        odd = -(a + m) * (a + b + m) * x / ((a + 2 * m) * (a + 2 * m + 1))
+        for term in (even, odd):
+            d, c = 1 / (1 + term * d), 1 + term / c
+            value *= c * d
+        if abs(c * d - 1) < 1e-14:
+            break
+    return math.exp(log_front) * value / a
+
+
+def _t(difference: float, error: float) -> float:
+    """Difference over its standard error, also where nothing varies."""
+    if error:
+        return difference / error
+    return math.copysign(math.inf, difference) if difference else 0.0
+
+
+def corrected_resampled_t(d: Sequence[float], rho: float = RHO) -> tuple[float, float]:
+    """t and two-sided p of paired differences of resampled runs (Nadeau and Bengio, 2003)."""
+    mean, std = mean_std(d)
+    if std is None:
+        raise ValueError(f"at least two differences are needed, got {len(d)}")
+    t = _t(mean, std * math.sqrt(1 / len(d) + rho))
+    return t, student_p(t, len(d) - 1)
+
+
+def sign_flip_p(d: Sequence[float]) -> float:
+    """Exact two-sided p of "these paired differences are centred on zero".
+
+    The share of all assignments of signs whose sum is at least as far from zero. It assumes
+    nothing about the differences' distribution, which suits ranks over a handful of datasets.
+    """
+    if len(d) > 16:
+        raise ValueError(f"2^{len(d)} sign assignments are too many; at most 16 differences")
+    seen = abs(math.fsum(d)) - 1e-12
+    flips = itertools.product((1, -1), repeat=len(d))
+    sums = [abs(math.fsum(s * x for s, x in zip(signs, d, strict=True))) for signs in flips]
+    return sum(total >= seen for total in sums) / len(sums)
+
+
+def wilcoxon_p(d: Sequence[float]) -> float:
+    """Exact two-sided p of Wilcoxon's signed-rank test; zero differences are left out."""
+    d = [x for x in d if x]
+    order = _mid_ranks([abs(x) for x in d])
+    return sign_flip_p([math.copysign(r, x) for r, x in zip(order, d, strict=True)]) if d else 1.0
+
+
+def _mid_ranks(values: Sequence[float]) -> list[float]:
+    """Ranks from the smallest, 1, to the largest; equal values share the average."""
+    return [sum(v < x for v in values) + (sum(v == x for v in values) + 1) / 2 for x in values]
+
+
+def holm(p: Sequence[float]) -> list[float]:
+    """p-values adjusted for being so many (Holm, 1979), in the order given."""
+    adjusted, largest = [0.0] * len(p), 0.0
+    for place, i in enumerate(sorted(range(len(p)), key=lambda i: p[i])):
+        largest = max(largest, min(1.0, (len(p) - place) * p[i]))
+        adjusted[i] = largest
+    return adjusted
+
+
+# Stability ---------------------------------------------------------------------------------------
+
+
+def stability(sets: Sequence[set[int]], n_features: int) -> float | None:
+    """Agreement of sets of features beyond chance (Nogueira et al., 2018): 1 all equal, 0 chance.
+
+    None where chance leaves no room: all sets have no feature, or all of them.
+    """
+    size = fmean(map(len, sets)) / n_features
+    if not 0 < size < 1:
+        return None
+    counts = Counter(feature for chosen in sets for feature in chosen)
+    shares = [count / len(sets) for count in counts.values()]
+    spread = math.fsum(p * (1 - p) for p in shares) / n_features * len(sets) / (len(sets) - 1)
+    return 1 - spread / (size * (1 - size))
+
+
+# Verdicts ----------------------------------------------------------------------------------------
+
+WORDS = (
+    "exact",
+    "within noise",
+    "differs",
+    "incomplete",
+    "failed",
+    "not run",
+    "data unavailable",
+    "not in paper",
+)
+"""Every verdict; the first three compare, the others say why nothing is compared."""
+
+
+@dataclass(frozen=True)
+class Sample:
+    """What is known of a set of runs once they are averaged."""
+
+    mean: float
+    std: float | None
+    n: int = RUNS
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """How one of our values relates to the paper's."""
+
+    word: str
+    why: str
+    difference: float | None = None
+    """Ours minus the paper's."""
+    p: float | None = None
+    """Of the test that the verdict rests on."""
+    p_welch: float | None = None
+    """Of a test of difference, where the verdict rests on one of equivalence."""
+
+
+def equal_as_printed(value: float, printed: float, decimals: int) -> bool:
+    """Whether a value rounds to the printed one.
+
+    A value half-way between two printable ones counts as equal to both, because nobody knows
+    whether the paper's tool rounded halves up, to even, or by the last bit of a binary fraction.
+    """
+    half_a_unit: float = 0.5 / 10**decimals
+    return abs(value - printed) <= half_a_unit + 1e-9
+
+
+def compare(ours: Sample, printed: Sample, decimals: int) -> Verdict:
+    """Verdict on a cell of 25 runs against the printed mean and deviation of 25 runs.
+
+    `exact`         mean and deviation both round to what is printed.
+    `within noise`  the two means are shown to lie closer than one printed deviation: two one-sided
+                    t-tests, Welch's for unequal deviations, reject a larger gap either way
+                    (p < 0.05).
+    `differs`       that is not shown.
+
+    Why a test of equivalence. A test of difference calls all that it cannot tell apart the same,
+    so that few or erratic runs buy agreement. Here whoever claims agreement has to show it, and
+    noisier runs make it harder. Its margin is the paper's own measure of noise, how far one run
+    is from the next; where none is printed, it is a tenth of the printed mean. With 25 runs on
+    both sides and equal deviations, gaps up to half a deviation pass. In simulation two equal
+    means pass nine times in ten, and means a whole deviation apart six times in a hundred. The
+    paper's single runs are unknown, so the sides cannot be paired and count as independent,
+    although they share their splits and a hard split is hard for both. Their difference varies
+    less than the test assumes, which therefore errs towards `differs`.
+
+    So `within noise` can be believed, as far as it goes: for a model without randomness, where
+    the same settings give the same number, only `exact` says "reproduced". `differs` also covers
+    gaps that chance explains; the p of Welch's test of difference stands beside for that question.
+
+    No allowance is made for runs sharing training rows. The Nadeau-Bengio inflation is for
+    whether two methods would differ on new data of the same kind; here the data are the same on
+    both sides, and what they have in common cancels.
+    """
+    difference = ours.mean - printed.mean
+    same_mean = equal_as_printed(ours.mean, printed.mean, decimals)
+    same_std = printed.std is None or (
+        ours.std is not None and equal_as_printed(ours.std, printed.std, decimals)
+    )
+    ours_std = ours.std or 0.0
+    # Where the paper prints no deviation, ours stands in for it in the error, but not as the margin.
+    printed_std = ours_std if printed.std is None else printed.std
+    margin = SHARE * abs(printed.mean) if printed.std is None else printed.std
+    a, b = ours_std**2 / ours.n, printed_std**2 / printed.n
+    error = math.sqrt(a + b)
+    df = (a + b) ** 2 / (a**2 / (ours.n - 1) + b**2 / (printed.n - 1)) if a + b else 1.0
+    # The two one-sided tests reject together when the one on the nearer side does.
+    p = upper_p(_t(margin - abs(difference), error), df)
+    p_welch = student_p(_t(difference, error), df)
+    if same_mean and same_std:
+        what = "mean" if printed.std is None else "mean and deviation"
+        return Verdict("exact", f"{what} equal as printed", difference, p, p_welch)
+    near = p < ALPHA
+    why = f"difference {difference:+.{decimals}f}"
+    if same_mean:
+        why = f"mean equal as printed, deviation {ours_std:.{decimals}f} is not"
+    why += f", {'' if near else 'not '}shown to be within ±{margin:.{decimals}f} (p = {p:.2g})"
+    return Verdict("within noise" if near else "differs", why, difference, p, p_welch)
+
+
+def compare_over_datasets(
+    ours: Sequence[float], paper: Sequence[float], printed: Sample, decimals: int, ddof: int = 1
+) -> Verdict:
+    """Verdict on a mean over datasets (a rank, an ADTM), dataset by dataset.
+
+    `exact` as for a cell. Otherwise a sign-flip test on the differences per dataset: is there a
+    shift in one direction? It needs six datasets to be able to reach p < 0.05.
+    """
+    mean, std = mean_std(ours, ddof)
+    difference = mean - printed.mean
+    differences = [x - y for x, y in zip(ours, paper, strict=True)]
+    if equal_as_printed(mean, printed.mean, decimals) and (
+        std is None or printed.std is None or equal_as_printed(std, printed.std, decimals)
+    ):
+        return Verdict("exact", "mean and deviation equal as printed", difference)
+    if 2 / 2 ** len(differences) >= ALPHA:
+        why = f"difference {difference:+.{decimals}f}; {len(differences)} datasets are too few to test"
+        return Verdict("incomplete", why, difference)
+    p = sign_flip_p(differences)
+    why = f"difference {difference:+.{decimals}f}, sign-flip p = {p:.2g} over datasets"
+    return Verdict("differs" if p < ALPHA else "within noise", why, difference, p)

@@ -1,0 +1,103 @@
+"""What has been run: counts, failures with their reasons, and files that are not records."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from pathlib import Path
+from typing import Any
+
+from benchmark.experiments import timing
+from benchmark.progress import say
+from benchmark.protocol.plan import Protocol
+from benchmark.run.costs import Costs, runs_of_search
+from benchmark.run.records import Problem, Store
+from benchmark.tables.needs import Need, needs, searched_cell, specs_by_edition, timed
+from benchmark.text import grid
+
+Row = dict[str, Any]
+
+
+def counts(results: Path) -> tuple[list[Row], bool]:
+    """Records per model and dataset; complete if none failed and no file had to be named."""
+    finished: dict[tuple[str, str], Counter[str]] = defaultdict(Counter)
+    settings: dict[tuple[str, str], set[str]] = defaultdict(set)
+    messages: dict[tuple[str, str], str] = {}
+    complete = True
+    for item in Store(results).scan():
+        if isinstance(item, Problem):
+            complete = False
+            say(f"not a record: {item}")
+            continue
+        model, folder, setting, _ = item["key"].split("/")
+        finished[model, folder][item["status"]] += 1
+        settings[model, folder].add(setting)
+        if item["status"] != "ok":
+            complete = False
+            messages.setdefault((model, folder), item["error"]["message"].splitlines()[0])
+    rows = [
+        {
+            "model": model,
+            "dataset": folder,
+            "settings": len(settings[model, folder]),
+            "ok": count["ok"],
+            "failed": {kind: n for kind, n in sorted(count.items()) if kind != "ok"},
+            "first_failure": messages.get((model, folder)),
+        }
+        for (model, folder), count in sorted(finished.items())
+    ]
+    return rows, complete
+
+
+def needed(table: str, results: Path) -> tuple[list[Row], bool]:
+    """What a table needs, per model, dataset and edition, how much of it is there, and what the
+    rest costs."""
+    store, rows, protocol = Store(results), [], Protocol()
+    costs = Costs(store)
+    for need in needs(table):
+        for edition, specs in specs_by_edition(need, results, protocol).items():
+            if specs is None:
+                if edition == "prescribed":
+                    missing = runs_of_search(searched_cell(need), protocol, None, store)
+                    seconds = costs.of_runs(need.cell, missing)
+                    rows.append(_row(need, edition, "not tuned", seconds))
+                continue
+            records, _ = store.find([spec.key for spec in specs])
+            ok = sum(record["status"] == "ok" for record in records.values())
+            if ok == len(specs):
+                rows.append(_row(need, edition, "complete"))
+            else:
+                seconds = costs.of_runs(need.cell, len(specs) - ok)
+                rows.append(_row(need, edition, f"{ok} of {len(specs)} runs", seconds))
+    for cell in timed(table):
+        state = "complete" if timing.read(results, cell) else "not timed"
+        rows.append(_row(Need(cell), "", state))
+    return rows, all(row["state"] == "complete" for row in rows)
+
+
+def _row(need: Need, edition: str, state: str, seconds: float | None = None) -> Row:
+    extra = [f"{name}={value}" for name, value in (need.params or {}).items()]
+    model = ":".join([need.cell.model, *extra])
+    return {
+        "model": model,
+        "dataset": need.cell.data.label,
+        "edition": edition,
+        "state": state,
+        "core_hours": None if seconds is None else round(seconds / 3600, 3),
+    }
+
+
+def to_text(rows: list[Row]) -> str:
+    if not rows:
+        return "No records yet. `python -m benchmark run --models knn --datasets colon` makes 25."
+    head = list(rows[0])
+    text = grid([head, *[[_cell(row[name]) for name in head] for row in rows]])
+    hours = sum(row.get("core_hours") or 0.0 for row in rows)
+    return f"{text}\nMissing: about {hours:.1f} core-hours." if hours else text
+
+
+def _cell(value: Any) -> str:
+    if isinstance(value, dict):
+        return ", ".join(f"{n} {kind}" for kind, n in value.items()) or "-"
+    if isinstance(value, float):
+        return f"{value:.2f}"
+    return "-" if value is None else str(value)

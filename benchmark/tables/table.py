@@ -1,0 +1,168 @@
+"""What a built table holds: results, gaps with their reasons, and summaries over datasets."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+from benchmark import paper
+from benchmark.paper import Printed
+from benchmark.protocol.choices import Choice
+from benchmark.tables import statistics as stats
+from benchmark.tables.convergence import Failure
+from benchmark.tables.recipes import Recipe
+from benchmark.tables.statistics import Verdict
+
+Pair = tuple[float, float | None]
+"""A mean and its deviation."""
+
+
+@dataclass(frozen=True)
+class Gap:
+    """Why a cell is not complete, and the command that mends it."""
+
+    word: str
+    """The verdict that it means."""
+    reason: str
+    verb: str = ""
+    """`tune`, `reproduce table2`, ...: what to run for this model and dataset; empty: nothing."""
+
+    def remedy(self, methods: Iterable[str], datasets: Iterable[str]) -> str:
+        """The command for these models and datasets; empty if no command helps."""
+        if self.verb in ("", "data status"):
+            return self.verb and "python -m benchmark data status"
+        if not any(datasets := list(datasets)):
+            return f"python -m benchmark {self.verb}"  # a value over all datasets needs them all
+        names = f"--models {','.join(methods)} --datasets {','.join(datasets)}"
+        return f"python -m benchmark {self.verb} {names}"
+
+
+@dataclass(frozen=True)
+class Row:
+    """One method of a table."""
+
+    method: str
+    label: str
+    family: str
+
+
+@dataclass(frozen=True)
+class Result:
+    """One cell of a table in one edition."""
+
+    method: str
+    dataset: str
+    metric: str
+    edition: str
+    values: tuple[float, ...]
+    """One per run that succeeded, in the order of the splits."""
+    planned: int
+    verdict: Verdict
+    printed: Printed | None = None
+    gap: Gap | None = None
+    note: str = ""
+    """Something a reader must know of a complete cell, e.g. that its search was cut short."""
+    setting: str = ""
+    params: dict[str, Any] | None = None
+    choice: Choice | None = None
+    failures: dict[str, int] = field(default_factory=dict)
+    message: str = ""
+    """The first failed run's message."""
+    within: tuple[float, ...] = ()
+    """A spread within each run, where that is what the table prints as the deviation."""
+    model: str = ""
+    """The model behind the row, which a remedy has to name."""
+    about: str = ""
+    """The machine that a time was taken on."""
+    unconverged: Failure | None = None
+    """Set where most runs learned nothing; the values are kept all the same."""
+
+    @property
+    def n(self) -> int:
+        return len(self.values)
+
+    @property
+    def complete(self) -> bool:
+        return self.gap is None
+
+    @property
+    def mean(self) -> float | None:
+        return stats.mean_std(self.values)[0] if self.values else None
+
+    @property
+    def std(self) -> float | None:
+        """Between runs."""
+        return stats.mean_std(self.values)[1] if self.values else None
+
+    @property
+    def shown_std(self) -> float | None:
+        """The deviation that the table prints."""
+        return stats.mean_std(self.within)[0] if self.within else self.std
+
+
+@dataclass(frozen=True)
+class Summary:
+    """One method over all ranked datasets: its mean rank, or its ADTM."""
+
+    method: str
+    edition: str
+    name: str
+    """mean_rank | adtm_percent | adtm_pooled_percent."""
+    ours: Pair | None
+    n: int
+    """Datasets that count."""
+    printed: Pair | None
+    """What the paper prints, over all its methods and datasets."""
+    verdict: Verdict
+    """Against the printed value."""
+    same_cells: Pair | None = None
+    """The paper's value computed from its cells, for exactly the methods and datasets of ours."""
+    same_verdict: Verdict | None = None
+
+
+@dataclass(frozen=True)
+class Table:
+    """A built table: everything that any of its renderings shows."""
+
+    recipe: Recipe
+    editions: tuple[str, ...]
+    rows: tuple[Row, ...]
+    results: dict[tuple[str, str, str, str], Result]
+    """By method, dataset, metric and edition; only what exists in that edition."""
+    summaries: dict[tuple[str, str, str], Summary]
+    """By method, edition and name."""
+    ranked: tuple[tuple[str, ...], tuple[str, ...]]
+    """The methods and the datasets that ranks and ADTM are computed over."""
+    problems: tuple[str, ...]
+    """Files that should be records and are not."""
+
+    @property
+    def shown(self) -> list[Result]:
+        """The results of the editions asked for, in the table's order."""
+        return [
+            result
+            for row in self.rows
+            for edition in self.editions
+            for dataset, metric in self.recipe.columns
+            if (result := self.results.get((row.method, dataset, metric.name, edition)))
+        ]
+
+    @property
+    def complete(self) -> bool:
+        """Whether everything that was asked for exists."""
+        return bool(self.shown) and all(result.complete for result in self.shown)
+
+    @property
+    def fully_ranked(self) -> bool:
+        """Whether ranks are over the paper's methods and datasets, as its printed ranks are."""
+        methods, datasets = self.ranked
+        cells = paper.cells(self.recipe.paper) if self.recipe.paper is not None else []
+        printed = {c.method for c in cells}, {c.dataset for c in cells if c.dataset}
+        return bool(cells) and (set(methods), set(datasets)) == printed
+
+    def in_edition(self, method: str, dataset: str, metric: str, edition: str) -> Result | None:
+        """The edition's result; where `published` settings are not known, the prescribed one."""
+        return self.results.get((method, dataset, metric, edition)) or self.results.get(
+            (method, dataset, metric, "prescribed")
+        )
