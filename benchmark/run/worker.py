@@ -15,19 +15,26 @@ import select
 import signal
 import subprocess
 import sys
-import tempfile
 import threading
 import time
 from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any
+from typing import IO
 
 import benchmark
 from benchmark.protocol.spec import Outcome, RunSpec, failed
+from benchmark.run import guard
 from benchmark.run.machine import ONE_THREAD
 
 POLL_SECONDS = 0.1
+GRACE_SECONDS = 5.0
+"""How long a guard may take to end what a worker started."""
+LAST_WORDS = 4000
+"""Bytes of a worker's error output that are kept."""
+MAX_REPLY = 1 << 30
+"""Bytes of a reply: far more than any record with its arrays has."""
+OUT_OF_STEP = "the worker's answer was not that of this run; the model may have written into it"
 
 
 @dataclass(frozen=True)
@@ -44,16 +51,15 @@ class Worker:
     def __init__(self, limits: Limits = Limits()) -> None:
         self.limits = limits
         self._process: subprocess.Popen[bytes] | None = None
-        self._errors: IO[bytes] | None = None
+        self._said = b""
+        """The end of what the child wrote to its error output."""
         self._ready = self._closed = False
 
     def run(self, spec: RunSpec, keep: Collection[str] = ()) -> Outcome:
         """Do one run in the child. Never raises: a dead child is an outcome too."""
         process = self._start()
-        if self._errors is not None:
-            # What earlier runs printed would be taken for this run's last words.
-            self._errors.seek(0)
-            self._errors.truncate()
+        # What earlier runs printed would be taken for this run's last words.
+        self._said = b""
         start = time.monotonic()
         request = json.dumps({"spec": spec.to_dict(), "keep": sorted(keep)})
         try:
@@ -64,18 +70,18 @@ class Worker:
                 # Starting and importing are not the run's: its time limit begins when it does.
                 self._ready = self._wait(process, None)[0] is not None
                 start = time.monotonic()
-            reply, broken = self._wait(process, start) if self._ready else (None, "killed")
+            line, broken = self._wait(process, start) if self._ready else (None, "killed")
         except BrokenPipeError:
-            reply, broken = None, "killed"
+            line, broken = None, "killed"
         elapsed = round(time.monotonic() - start, 3)
-        if reply is None:
-            message = self._explain(broken)
+        outcome = None if line is None else reply_to(spec, line)
+        if outcome is None:
+            message = OUT_OF_STEP if line is not None else self._explain(broken)
             tail = self._stop()
-            return failed(spec, broken, message, tail, {"seconds": {"total": elapsed}})
-        arrays = reply["arrays"]
-        record = reply["record"]
-        record["meta"]["seconds"] = {**record["meta"].get("seconds", {}), "total": elapsed}
-        return Outcome(record, base64.b64decode(arrays) if arrays else None)
+            return failed(spec, broken or "killed", message, tail, {"seconds": {"total": elapsed}})
+        meta = outcome.record["meta"]
+        meta["seconds"] = {**(meta.get("seconds") or {}), "total": elapsed}
+        return outcome
 
     def close(self) -> None:
         """End the child, also in the middle of a run that another thread waits for."""
@@ -86,39 +92,51 @@ class Worker:
     def _start(self) -> subprocess.Popen[bytes]:
         if self._process is None or self._process.poll() is not None:
             self._ready = False
-            self._errors = tempfile.TemporaryFile()  # noqa: SIM115 - closed with the child
             self._process = subprocess.Popen(
                 # -P: a user's own benchmark.py in the working folder must not be taken for ours.
                 [sys.executable, "-P", "-m", "benchmark.run.worker"],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
-                stderr=self._errors,
+                stderr=subprocess.PIPE,
                 env={**os.environ, **ONE_THREAD, "PYTHONPATH": _python_path()},
                 # Its own group: Ctrl-C reaches the parent only, and a kill reaches grandchildren.
                 start_new_session=True,
             )
         return self._process
 
-    def _wait(self, process: subprocess.Popen[bytes], start: float | None) -> tuple[Any, str]:
+    def _wait(
+        self, process: subprocess.Popen[bytes], start: float | None
+    ) -> tuple[bytes | None, str]:
         """The child's next line, or None and the kind of failure; no limits without a start."""
-        assert process.stdout is not None
+        assert process.stdout is not None and process.stderr is not None
         received = bytearray()
+        streams = [process.stdout, process.stderr]
         while not received.endswith(b"\n"):
             if self._closed:
                 return None, "killed"
-            ready, _, _ = select.select([process.stdout], [], [], POLL_SECONDS)
-            if ready:
+            ready, _, _ = select.select(streams, [], [], POLL_SECONDS)
+            if process.stderr in ready and not self._listen(process):
+                streams = [process.stdout]
+            if process.stdout in ready:
                 chunk = os.read(process.stdout.fileno(), 1 << 20)
-                if not chunk:
+                if not chunk or len(received) + len(chunk) > MAX_REPLY:
                     return None, "killed"
                 received += chunk
-            elif start is None:
                 continue
-            elif self.limits.seconds and time.monotonic() - start > self.limits.seconds:
+            if start is None:
+                continue
+            if self.limits.seconds and time.monotonic() - start > self.limits.seconds:
                 return None, "timeout"
-            elif self.limits.memory_mb and memory_mb(process.pid) > self.limits.memory_mb:
+            if self.limits.memory_mb and memory_mb(process.pid) > self.limits.memory_mb:
                 return None, "out_of_memory"
-        return json.loads(received), ""
+        return bytes(received), ""
+
+    def _listen(self, process: subprocess.Popen[bytes]) -> bool:
+        """Take what the child wrote to its error output, of which only the end is kept."""
+        assert process.stderr is not None
+        chunk = os.read(process.stderr.fileno(), 1 << 16)
+        self._said = (self._said + chunk)[-LAST_WORDS:]
+        return bool(chunk)
 
     def _explain(self, kind: str) -> str:
         if kind == "timeout":
@@ -126,30 +144,59 @@ class Worker:
         if kind == "out_of_memory":
             return f"stopped at its memory limit of {self.limits.memory_mb:g} MB"
         code = self._process.wait() if self._process and not self._closed else None
-        name = signal.Signals(-code).name if code is not None and code < 0 else f"exit code {code}"
+        name = _signal_name(-code) if code is not None and code < 0 else f"exit code {code}"
         hint = "; the system may have run out of memory" if name == "SIGKILL" else ""
         return f"the worker process died ({name}{hint})"
 
     def _stop(self) -> str:
         """Kill the child; return the end of what it wrote to its error output."""
-        process, errors = self._process, self._errors
-        self._process = self._errors = None
-        if process is None or errors is None:
+        process, self._process = self._process, None
+        if process is None:
             return ""
         _kill(process)
-        for pipe in (process.stdin, process.stdout):
+        assert process.stderr is not None
+        while select.select([process.stderr], [], [], 0)[0] and self._listen(process):
+            pass  # until nothing is left
+        for pipe in (process.stdin, process.stdout, process.stderr):
             if pipe:
                 try:
                     pipe.close()
                 except BrokenPipeError:
                     pass  # the rest of a request that nobody will read
-        errors.seek(max(0, errors.seek(0, os.SEEK_END) - 4000))
-        tail = errors.read().decode(errors="replace")
-        errors.close()
-        return tail
+        return self._said.decode(errors="replace")
+
+
+def reply_to(spec: RunSpec, line: bytes) -> Outcome | None:
+    """The outcome of the run that was asked for; None if the line is anything else.
+
+    A model shares its process with the reply channel and may write into it.
+    """
+    try:
+        reply = json.loads(line)
+        record, arrays = reply["record"], reply["arrays"]
+        if record["key"] != spec.key or record["spec"] != spec.to_dict():
+            return None
+        if not isinstance(record["meta"], dict) or not isinstance(record["status"], str):
+            return None
+        return Outcome(record, base64.b64decode(arrays, validate=True) if arrays else None)
+    except (ValueError, TypeError, KeyError, RecursionError):
+        return None
+
+
+def _signal_name(number: int) -> str:
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"signal {number}"  # real-time signals have no names
 
 
 def _kill(process: subprocess.Popen[bytes]) -> None:
+    """End the child and all that it started: its guard kills what has left the group."""
+    try:
+        process.terminate()
+        process.wait(GRACE_SECONDS)
+    except subprocess.TimeoutExpired:
+        pass  # the guard is stuck or gone: the group is what can still be reached
     try:
         os.killpg(process.pid, signal.SIGKILL)
     except ProcessLookupError:
@@ -179,6 +226,7 @@ def _python_path() -> str:
 
 def serve() -> None:
     """The child's side: do runs until the input ends."""
+    guard.stand()
     # Libraries print to standard output; the replies go through a descriptor they do not know.
     replies = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)
