@@ -94,10 +94,10 @@ def _extract(archive: Path, member: str) -> Path:
             _copy(source, target)
     else:
         with tarfile.open(archive) as tar:
-            source = tar.extractfile(member)
-            if source is None:
+            found = tar.extractfile(member)
+            if found is None:
                 raise ValueError(f"member {member!r} is not a file")
-            _copy(source, target)
+            _copy(found, target)
     return target
 
 

@@ -85,7 +85,7 @@ def draw(task: str, n_samples: int, seed: int) -> tuple[Array, npt.NDArray[np.in
         other, others = second
         a = np.where(on_first, a, other(X))
         relevant[~on_first] = False
-        relevant[np.ix_(~on_first, others)] = True
+        relevant[np.ix_(~on_first, np.array(others))] = True
         relevant[:, -1] = True
     y = rng.random(n_samples) < 1 / (1 + np.exp(np.clip(a, -700, 700)))
     return X, y.astype(np.int64), relevant

@@ -98,7 +98,8 @@ def _exponent(which: int, X: Array) -> Array:
         else:
             first = x[1] * x[2] + np.abs(x[9])
         second = -10 * np.sin(0.2 * x[7]) + np.abs(x[8]) + x[9] ** 2 + np.exp(-x[10]) - 2.4
-    return np.where(x[BRANCH] < 0, first, second)
+    exponent: Array = np.where(x[BRANCH] < 0, first, second)
+    return exponent
 
 
 def _labels(which: int, X: Array) -> npt.NDArray[np.int64]:
@@ -111,7 +112,8 @@ def _truth(which: int, first: Mask, n_features: int) -> Mask:
     masks = np.zeros((2, n_features), dtype=bool)
     for mask, relevant in zip(masks, TRUTH[which], strict=True):
         mask[[j - 1 for j in relevant]] = True
-    return np.where(first[:, None], masks[0], masks[1])
+    truth: Mask = np.where(first[:, None], masks[0], masks[1])
+    return truth
 
 
 def _with_label_counts(rng: np.random.RandomState, which: int, n_features: int) -> Array:
@@ -120,4 +122,5 @@ def _with_label_counts(rng: np.random.RandomState, which: int, n_features: int) 
     X = rng.normal(0, 1, (2000, n_features))
     y = _labels(which, X)
     kept = np.concatenate([np.flatnonzero(y == label)[:n] for label, n in enumerate(LABELS)])
-    return X[np.sort(kept)]
+    rows: Array = X[np.sort(kept)]
+    return rows

@@ -113,13 +113,13 @@ def _read_frame(path: Path, target: str | None) -> pd.DataFrame:
 def _read_text(path: Path, target: str | None) -> pd.DataFrame:
     """Comma, semicolon or tab, whichever the first line has most of."""
     opener = gzip.open if path.suffix == ".gz" else Path.open
-    with opener(path, "rb") as lines:  # type: ignore[operator]
+    with opener(path, "rb") as lines:
         header = lines.readline(1_000_000)
     if b"\0" in header:
         raise UserError(f"{path} holds binary data, not text.")
     separator = max(",;\t", key=header.decode("utf-8", errors="replace").count)
     # Read on its own, so that two columns of one name are seen: pandas renames the second.
-    with opener(path, "rt", encoding="utf-8-sig", newline="") as lines:  # type: ignore[operator]
+    with opener(path, "rt", encoding="utf-8-sig", newline="") as lines:
         rows = csv.reader(lines, delimiter=separator, skipinitialspace=True)
         names = [name.strip() for name in next((row for row in rows if row), [])]
     # The target is read behind a sign, or pandas would take a class called "None" for a gap.
@@ -362,7 +362,9 @@ def _check_not_regression(path: Path, target: str, y: pd.Series[Any], n_classes:
 
 def _numbers(path: Path, frame: pd.DataFrame, notes: list[str]) -> np.ndarray[Any, Any]:
     """All features as float64, or a complaint that names the columns."""
-    text, parsed, flags = [], [], []
+    text: list[object] = []
+    parsed: list[object] = []
+    flags: list[object] = []
     columns: dict[str, Any] = {}
     for name, dtype in frame.dtypes.items():
         if isinstance(dtype, np.dtype) and dtype.kind in "iuf":
@@ -386,7 +388,7 @@ def _numbers(path: Path, frame: pd.DataFrame, notes: list[str]) -> np.ndarray[An
     if flags:
         notes.append(f"true and false as 1 and 0: {_listed(flags)}")
     frame = frame.assign(**columns) if columns else frame
-    X = frame.to_numpy(dtype=np.float64, na_value=np.nan)
+    X: np.ndarray[Any, Any] = frame.to_numpy(dtype=np.float64, na_value=np.nan)
     _check_finite(path, frame.columns, X)
     _check_scalable(path, frame.columns, X)
     return X
@@ -455,13 +457,13 @@ def _unscalable(column: np.ndarray[Any, Any], n_apart: int = 10) -> float | None
 def _note_ids(names: Sequence[str], X: np.ndarray[Any, Any], notes: list[str]) -> None:
     """Name columns that number the rows: kept, but they hold nothing to learn."""
     # The first rows rule out nearly all columns, so that no second copy of X is made.
-    suspects = np.flatnonzero((np.diff(X[:5], axis=0) == 1).all(axis=0))
+    suspects = np.flatnonzero((np.diff(X[:5], axis=0) == 1).all(axis=0)).tolist()
     ids = [names[j] for j in suspects if (np.diff(X[:, j]) == 1).all()]
     if ids:
         notes.append(f"columns that only number the rows were kept: {_listed(ids)}")
 
 
 def _listed(names: Iterable[object], at_most: int = 8) -> str:
-    names = [repr(str(name)) for name in names]
-    more = f" and {len(names) - at_most} more" if len(names) > at_most else ""
-    return ", ".join(names[:at_most]) + more
+    shown = [repr(str(name)) for name in names]
+    more = f" and {len(shown) - at_most} more" if len(shown) > at_most else ""
+    return ", ".join(shown[:at_most]) + more

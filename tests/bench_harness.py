@@ -15,11 +15,13 @@ from pathlib import Path
 from benchmark.paper import DATASETS, METHODS
 from benchmark.protocol.registry import data_ref, load_class, make_spec, models
 from benchmark.protocol.spec import Outcome
+from benchmark.report import write_page
 from benchmark.run.executor import WorkerPool
 from benchmark.run.records import Store
 from benchmark.run.worker import Limits
 from benchmark.tables.build import build_table
 
+ROOT = Path(__file__).resolve().parent.parent
 WORK = ("load", "fit", "predict")
 
 
@@ -65,6 +67,15 @@ def full_table(store: Store) -> int:
     return n
 
 
+def shipped_page() -> None:
+    """The report page of all the shipped records."""
+    with tempfile.TemporaryDirectory() as folder:
+        start = time.process_time()
+        [path] = write_page(ROOT / "results", Path(folder))
+        seconds = time.process_time() - start
+        print(f"page of the shipped records: {seconds:.1f} s, {path.stat().st_size / 1e6:.1f} MB")
+
+
 def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         store = Store(Path(folder))
@@ -79,6 +90,7 @@ def main() -> None:
             print(f"  {model:<8} {dataset:<6} {rest:6.1f} ms of {whole:7.1f} ms")
         with contextlib.redirect_stderr(io.StringIO()):
             full_table(store)
+    shipped_page()
     for words in (["--help"], ["list"]):
         start = time.perf_counter()
         subprocess.run([sys.executable, "-m", "benchmark", *words], capture_output=True, check=True)

@@ -1,6 +1,8 @@
 """What several test modules need: the command line, users' own models, made-up records."""
 
+import gc
 import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -8,6 +10,7 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
+from benchmark.cli import main as command_line
 from benchmark.protocol import registry
 from benchmark.protocol.plan import Cell, Protocol
 from benchmark.protocol.spec import SCHEMA, digest, failed
@@ -104,6 +107,40 @@ def cli(tmp_path):
         return done
 
     return run
+
+
+@pytest.fixture
+def inside(capsys, monkeypatch):
+    """The same within this process: what a verb does with records need not wait for imports.
+
+    With `--jobs 0` the runs are done here too, without a worker that imports everything again.
+    """
+    monkeypatch.setenv("BENCHMARK_OFFLINE", "1")
+
+    def run(*words, check=None):
+        registry.models.cache_clear()  # a new process would read the file anew
+        handlers = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+        capsys.readouterr()
+        try:
+            code = command_line.main([str(word) for word in words])
+        finally:
+            for number, handler in handlers.items():
+                signal.signal(number, handler)
+        done = subprocess.CompletedProcess(words, code, *capsys.readouterr())
+        assert "Traceback" not in done.stderr, done.stderr
+        if check is not None:
+            assert done.returncode == check, done.stdout + done.stderr
+        return done
+
+    return run
+
+
+@pytest.fixture(autouse=True)
+def quick_collections():
+    """Set aside what lives already. Every run collects garbage before it measures memory, and in a
+    process with pytest and all the libraries that takes longer than a fit of nearest neighbours."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture

@@ -376,7 +376,8 @@ def test_csv_and_json_have_every_finding():
 
 def test_nothing_numerical_is_imported():
     code = (
-        "import sys\nfrom benchmark import audit, ledger_render\nfrom benchmark.audit import findings\n"
+        "import sys\nfrom benchmark.judge import audit\nfrom benchmark.judge.cells import render\n"
+        "from benchmark.judge.audit import findings\n"
         "findings.to_markdown(audit.audit())\n"
         "heavy = {'numpy', 'scipy', 'torch', 'sklearn', 'pandas'} & set(sys.modules)\n"
         "sys.exit(str(heavy) if heavy else 0)\n"

@@ -87,6 +87,7 @@ def test_impossible_numbers_are_refused(cli, words):
 
 
 RUN = ("run", "--models", "knn", "--datasets", "syn1", "--repeats", "1", "--jobs", "1")
+HERE = (*RUN, "--jobs", "0")  # of two the last counts
 
 
 def test_results_on_stdout_and_remarks_on_stderr(cli, tmp_path):
@@ -101,29 +102,29 @@ def test_results_on_stdout_and_remarks_on_stderr(cli, tmp_path):
 
 def test_data_that_is_nowhere_is_named_once_and_the_rest_goes_on(cli, tmp_path):
     done = cli("run", "--models", "knn", "--datasets", "meta-dr,syn1", "--repeats", "1",
-               "--results", tmp_path, check=3, BENCHMARK_DATA=str(tmp_path), BENCHMARK_CACHE=str(tmp_path))  # fmt: skip
+               "--jobs", "1", "--results", tmp_path, check=3, BENCHMARK_DATA=str(tmp_path), BENCHMARK_CACHE=str(tmp_path))  # fmt: skip
     assert done.stderr.count("Dataset 'meta-dr' is not on this machine") == 1
     assert "syn1" in done.stdout and len(list(tmp_path.rglob("r*f*.json"))) == 5
 
 
-def test_remarks_are_on_the_data_that_were_asked_for(cli, tmp_path):
-    done = cli("run", "--models", "knn", "--datasets", "syn1,syn1:generator=fixed",
-               "--repeats", "1", "--results", tmp_path, check=0)  # fmt: skip
+def test_remarks_are_on_the_data_that_were_asked_for(inside, tmp_path):
+    done = inside("run", "--models", "knn", "--datasets", "syn1,syn1:generator=fixed",
+                  "--repeats", "1", "--jobs", "0", "--results", tmp_path, check=0)  # fmt: skip
     assert done.stderr.count("syn1: generator 'released'") == 1
     assert done.stderr.count("syn1:generator=fixed: generator 'fixed'") == 1
 
 
-def test_status_counts_and_names_what_is_not_a_record(cli, tmp_path):
-    assert "No records yet" in cli("status", "--results", tmp_path, check=0).stdout
-    cli(*RUN, "--results", tmp_path, check=0)
-    assert "knn" in cli("status", "--results", tmp_path, check=0).stdout
+def test_status_counts_and_names_what_is_not_a_record(inside, tmp_path):
+    assert "No records yet" in inside("status", "--results", tmp_path, check=0).stdout
+    inside(*HERE, "--results", tmp_path, check=0)
+    assert "knn" in inside("status", "--results", tmp_path, check=0).stdout
     (tmp_path / "runs" / "stray.txt").write_text("?")
-    done = cli("status", "--results", tmp_path, "--format", "json", check=3)
+    done = inside("status", "--results", tmp_path, "--format", "json", check=3)
     assert "stray.txt" in done.stderr
     [row] = json.loads(done.stdout)
     assert row["ok"] == 5 and row["failed"] == {}
     needs = json.loads(
-        cli("status", "table2", "--results", tmp_path, "--format", "json", check=3).stdout
+        inside("status", "table2", "--results", tmp_path, "--format", "json", check=3).stdout
     )
     assert {
         "model": "knn",
@@ -133,24 +134,24 @@ def test_status_counts_and_names_what_is_not_a_record(cli, tmp_path):
     } in needs
 
 
-def test_verify_tells_equal_from_different(cli, tmp_path):
-    cli(*RUN, "--results", tmp_path, check=0)
+def test_verify_tells_equal_from_different(inside, tmp_path):
+    inside(*HERE, "--results", tmp_path, check=0)
     store = Store(tmp_path)
     record = next(store.scan())
-    done = cli("verify", record["key"], "--results", tmp_path, "--jobs", "1", check=0)
+    done = inside("verify", record["key"], "--results", tmp_path, "--jobs", "0", check=0)
     assert done.stdout.startswith("same")
     record["scores"]["test"]["accuracy"] = 0.123
     path = store.write(Outcome(record))
-    done = cli("verify", path, "--results", tmp_path, "--jobs", "1", check=1)
+    done = inside("verify", path, "--results", tmp_path, "--jobs", "0", check=1)
     assert "DIFFERENT" in done.stdout and "scores.test.accuracy: 0.123 ->" in done.stdout
     assert "made with something else" not in done.stdout
     record["meta"]["environment"] |= {"cpu": "an abacus", "cores": 99, "gone": "since"}
     store.write(Outcome(record))
-    done = cli("verify", path, "--results", tmp_path, "--jobs", "1", check=1)
+    done = inside("verify", path, "--results", tmp_path, "--jobs", "0", check=1)
     assert "cpu: 'an abacus' -> " in done.stdout
     assert not {"cores", "gone"} & set(done.stdout.replace(":", " ").split())
     path.write_text("{}")
-    assert "not a record" in cli("verify", path, "--results", tmp_path, check=2).stderr
+    assert "not a record" in inside("verify", path, "--results", tmp_path, check=2).stderr
 
 
 def test_of_a_long_list_the_first_difference_is_named():
@@ -163,34 +164,35 @@ def test_of_a_long_list_the_first_difference_is_named():
     assert lines([1], [1, 2]) == ["curve: [1] -> [1, 2]"]
 
 
-def test_arrays_are_kept_beside_the_record(cli, tmp_path):
-    cli(*RUN, "--results", tmp_path, check=0)
+def test_arrays_are_kept_beside_the_record(cli, inside, tmp_path):
+    inside(*HERE, "--results", tmp_path, check=0)
     assert not list(tmp_path.rglob("*.npz"))
-    cli(*RUN, "--results", tmp_path, "--keep", "proba", check=0)
+    inside(*HERE, "--results", tmp_path, "--keep", "proba", check=0)
     assert len(list(tmp_path.rglob("*.npz"))) == 5
     before = {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*.npz")}
     # KNN selects nothing, so asking for that too changes nothing; nor does asking again.
-    cli(*RUN, "--results", tmp_path, "--keep", "proba,selected", check=0)
+    inside(*HERE, "--results", tmp_path, "--keep", "proba,selected", check=0)
     assert {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*.npz")} == before
     # A run that fails while arrays are made does not cost the record that exists.
-    for path in before:
-        path.unlink()
+    next(iter(before)).unlink()
     done = cli(*RUN, "--results", tmp_path, "--keep", "proba", "--timeout", "0.001")
     assert "the record that exists is kept" in done.stderr
     assert all(record["status"] == "ok" for record in Store(tmp_path).scan())
     # Arrays of an older run do not stay beside a newer record.
-    cli(*RUN, "--results", tmp_path, "--keep", "proba", check=0)
-    cli(*RUN, "--results", tmp_path, "--force", check=0)
+    inside(*HERE, "--results", tmp_path, "--keep", "proba", check=0)
+    inside(*HERE, "--results", tmp_path, "--force", check=0)
     assert not list(tmp_path.rglob("*.npz"))
 
 
-def test_reproduce_fills_a_cell_and_writes_the_table(cli, tmp_path):
-    done = cli("reproduce", "table2", "--models", "knn", "--datasets", "colon",
-               "--results", tmp_path / "results", "--reports", tmp_path / "reports", check=0)  # fmt: skip
+def test_reproduce_fills_a_cell_and_writes_the_table(inside, tmp_path):
+    done = inside("reproduce", "table2", "--models", "knn", "--datasets", "colon", "--jobs", "0",
+                  "--results", tmp_path / "results", "--reports", tmp_path / "reports", check=0)  # fmt: skip
     assert "71.65 ± 12.03 =" in done.stdout
     for kind in ("md", "csv", "tex", "json"):
         assert "71.65" in (tmp_path / "reports" / f"table2.{kind}").read_text()
-    text = cli("table", "2", "--format", "csv", "--results", tmp_path / "results", check=3).stdout
+    text = inside(
+        "table", "2", "--format", "csv", "--results", tmp_path / "results", check=3
+    ).stdout
     assert (
         text.splitlines()[0]
         == "table,method,dataset,metric,mean,std,n,edition,paper_mean,paper_std,verdict"
@@ -236,14 +238,14 @@ def test_a_broken_models_file_is_explained(cli, tmp_path, text, said):
     assert said in done.stderr
 
 
-def test_verify_takes_folders_and_notices_other_revisions(cli, tmp_path, misbehaving):
-    words = ("--models", "prior", "--datasets", "syn1", "--repeats", "1", "--results", tmp_path)
-    cli("run", *words, check=0, **misbehaving)
-    done = cli("verify", "prior", "--results", tmp_path, check=0, **misbehaving)
+def test_verify_takes_folders_and_notices_other_revisions(inside, tmp_path, misbehaving):
+    here = ("--results", tmp_path, "--jobs", "0")
+    inside("run", "--models", "prior", "--datasets", "syn1", "--repeats", "1", *here, check=0)
+    done = inside("verify", "prior", *here, check=0)
     assert done.stdout.count("same") == 5
     registry = tmp_path / "own.toml"
     registry.write_text(registry.read_text().replace("[prior]", "[prior]\nrevision = 2"))
-    done = cli("verify", "prior", "--results", tmp_path, check=1, **misbehaving)
+    done = inside("verify", "prior", *here, check=1)
     assert "made with revision 1 of prior, the code has 2" in done.stdout
 
 

@@ -37,8 +37,12 @@ def plan():
     return [spec for model in PLAN for spec in specs(model)]
 
 
-def test_serial_and_processes_give_identical_records():
-    serial = records(run_all(plan(), jobs=0))
+@pytest.fixture(scope="module")
+def serial():
+    return records(run_all(plan(), jobs=0))
+
+
+def test_serial_and_processes_give_identical_records(serial):
     assert len(serial) == 12
     assert_same(serial, records(run_all(plan(), jobs=2)))
 
@@ -54,19 +58,19 @@ def cluster():
         yield running
 
 
-def test_dask_gives_the_same_records(cluster):
-    serial = records(run_all(plan(), jobs=0))
+def test_dask_gives_the_same_records(cluster, serial):
     assert_same(serial, records(run_all(plan(), jobs=1, dask=cluster.scheduler_address)))
 
 
 def test_a_dask_worker_that_is_killed_costs_nothing_but_time(cluster):
-    wanted = specs("rf", "colon", n=8, n_estimators=300)
+    # When the first is done, five are left: the kill finds runs under way.
+    wanted = specs("rf", "colon", n=6, n_estimators=100)
     outcomes = run_all(wanted, jobs=1, dask=cluster.scheduler_address)
     done = [next(outcomes)]
     victim = next(iter(cluster.workers.values()))
     os.kill(victim.pid if hasattr(victim, "pid") else victim.process.pid, signal.SIGKILL)
     done += list(outcomes)
-    assert_same(records(run_all(wanted, jobs=2)), records(done))
+    assert_same(records(run_all(wanted, jobs=0)), records(done))
 
 
 def test_a_dask_address_without_scheduler_is_explained():
@@ -117,34 +121,38 @@ def test_a_worker_that_dies_costs_its_own_run_only(misbehaving):
     assert "SIGKILL" in dead["error"]["message"]
 
 
-@pytest.mark.parametrize(
-    ("trouble", "kind", "message"),
-    [
-        ("raise", "error", "a bug in the model"),
-        ("refuse", "unsupported", "more than two classes"),
-        ("memory", "out_of_memory", "no room"),
-        ("nan", "diverged", "not finite"),
-        ("exit", "error", "SystemExit"),
-        ("unprintable", "error", "cannot be shown"),
-    ],
-)
-@pytest.mark.parametrize("jobs", [0, 1])
-def test_failures_are_records_with_a_kind(misbehaving, trouble, kind, message, jobs):
-    [outcome] = run_all(specs("prior", n=1, trouble=trouble), jobs=jobs)
-    assert outcome.record["status"] == kind
-    assert message in outcome.record["error"]["message"]
-    assert "Traceback" in outcome.record["meta"]["traceback"]
+FAILURES = {
+    "raise": ("error", "a bug in the model"),
+    "refuse": ("unsupported", "more than two classes"),
+    "memory": ("out_of_memory", "no room"),
+    "nan": ("diverged", "not finite"),
+    "exit": ("error", "SystemExit"),
+    "unprintable": ("error", "cannot be shown"),
+}
+# What only a process of its own can answer: a model that asks for input gets none.
+FAILURES_OF_A_WORKER = FAILURES | {"ask": ("error", "EOFError")}
 
 
-def test_a_model_that_asks_gets_no_answer(misbehaving):
-    [outcome] = run_all(specs("prior", n=1, trouble="ask"), jobs=1, limits=Limits(seconds=60))
-    assert outcome.record["status"] == "error" and "EOFError" in outcome.record["error"]["message"]
+@pytest.mark.parametrize(("jobs", "failures"), [(0, FAILURES), (1, FAILURES_OF_A_WORKER)])
+def test_failures_are_records_with_a_kind(misbehaving, jobs, failures):
+    """One after the other in one process, which has to survive each of them."""
+    wanted = [spec for trouble in failures for spec in specs("prior", n=1, trouble=trouble)]
+    limits = Limits(seconds=60) if jobs else Limits()
+    done = records(run_all(wanted, jobs=jobs, limits=limits))
+    assert len(done) == len(failures)
+    for spec, (kind, message) in zip(wanted, failures.values(), strict=True):
+        record = done[spec.key]
+        assert record["status"] == kind
+        assert message in record["error"]["message"]
+        assert "Traceback" in record["meta"]["traceback"]
 
 
 def test_what_a_run_is_given(misbehaving):
     """The validation part, one thread, and a report that JSON can hold."""
-    for jobs in (0, 1):
-        [outcome] = run_all(specs("prior", n=1), jobs=jobs)
+    # A model that prints does not disturb the reply.
+    for jobs, trouble in ((0, "none"), (1, "print")):
+        [outcome] = run_all(specs("prior", n=1, trouble=trouble), jobs=jobs)
+        assert outcome.ok, outcome.record
         facts = outcome.record["model"]
         assert facts["valid"] == outcome.record["split"]["valid"]
         assert set(facts["threads"]) == {1}
@@ -155,7 +163,7 @@ def test_what_a_run_is_given(misbehaving):
 def test_an_orphaned_worker_ends_itself(misbehaving, tmp_path):
     """Kill the parent in the middle of a long run: its child must not go on alone."""
     code = (
-        "from benchmark.registry import data_ref, make_spec, models\n"
+        "from benchmark.protocol.registry import data_ref, make_spec, models\n"
         "from benchmark.run.worker import Worker\n"
         "Worker().run(make_spec(models()['prior'], data_ref('syn1'), {'trouble': 'sleep'}, 0, 0))\n"
     )
@@ -176,11 +184,6 @@ def test_a_users_own_benchmark_module_is_not_taken_for_ours(tmp_path, monkeypatc
     monkeypatch.chdir(tmp_path)
     [outcome] = run_all(specs(n=1), jobs=1)
     assert outcome.ok, outcome.record
-
-
-def test_a_model_that_prints_does_not_disturb_the_reply(misbehaving):
-    [outcome] = run_all(specs("prior", n=1, trouble="print"), jobs=1)
-    assert outcome.ok
 
 
 def test_workers_leave_no_process_behind():

@@ -1,12 +1,50 @@
-"""The wheel: installs elsewhere, runs from another folder, shadows nobody."""
+"""The wheel: installs elsewhere, runs from another folder, shadows nobody, asks for what it needs."""
 
+import ast
 import os
+import re
 import subprocess
 import sys
+import tomllib
 import zipfile
 
 import pytest
 from conftest import ROOT
+
+from benchmark import __version__
+
+FOLDERS = ("benchmark", "models", "datasets")
+# Packages that are imported by another name than they are installed by.
+INSTALLED_AS = {
+    "pytorch_tabnet": "pytorch-tabnet",
+    "sklearn": "scikit-learn",
+    "umap": "umap-learn",
+    "xgboost": "xgboost-cpu",
+}
+# pandas reads parquet files with it.
+NEVER_IMPORTED = {"pyarrow"}
+
+
+def imported(path):
+    """The top-level packages that a file imports, wherever in it the import stands."""
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            yield from (alias.name.partition(".")[0] for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and not node.level:
+            yield node.module.partition(".")[0]
+
+
+def test_what_is_imported_is_declared():
+    """Another package may bring it along today and stop doing so tomorrow."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    declared = [*project["dependencies"], *project["optional-dependencies"]["dask"]]
+    names = {re.match(r"[\w.-]+", line)[0].lower() for line in declared}
+    files = [path for folder in FOLDERS for path in (ROOT / folder).rglob("*.py")]
+    found = {name for path in files for name in imported(path)}
+    needed = {INSTALLED_AS.get(n, n) for n in found - sys.stdlib_module_names - {"benchmark"}}
+    assert needed - names == set(), "imported and not declared"
+    # On macOS XGBoost's plain name stands for the same library.
+    assert names - needed - NEVER_IMPORTED == {"xgboost"}, "declared and not imported"
 
 
 @pytest.fixture(scope="module")
@@ -55,3 +93,16 @@ def test_the_wheel_shadows_nobody(site):
     top = {path.name for path in site.iterdir() if not path.name.endswith(".dist-info")}
     assert top == {"benchmark"}
     assert {"models", "datasets", "paper"} <= {path.name for path in (site / "benchmark").iterdir()}
+
+
+@pytest.mark.slow
+def test_the_wheel_carries_the_licence(site):
+    [info] = site.glob("*.dist-info")
+    shipped = (info / "licenses" / "LICENSE").read_text()
+    assert shipped == (ROOT / "LICENSE").read_text()
+    assert "License-Expression: MIT" in (info / "METADATA").read_text().splitlines()
+
+
+def test_the_citation_names_this_version():
+    lines = (ROOT / "CITATION.cff").read_text().splitlines()
+    assert f"version: {__version__}" in lines

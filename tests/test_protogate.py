@@ -1,4 +1,4 @@
-"""ProtoGate: against tensors of the released code, against autograd, and what must always hold."""
+"""ProtoGate: against a second implementation, the released code, and what must always hold."""
 
 import json
 import math
@@ -8,11 +8,12 @@ import subprocess
 import sys
 import tracemalloc
 from dataclasses import fields, replace
+from functools import cache
 from pathlib import Path
 
 import numpy as np
+import protogate_reference as reference
 import pytest
-import torch
 from benchmark.models import _protogate_kernels as kernels
 from benchmark.models import protogate
 from benchmark.models._protogate_step import QUANTILES, Step
@@ -43,98 +44,11 @@ from sklearn.metrics import balanced_accuracy_score
 from benchmark.paper import DATASETS
 from benchmark.protocol import registry
 
-# --- Tensors computed with the released implementation ------------------------------------------
-
-GOLDEN = {
-    "case1_B16_D30_H8_K3": Settings(k=3, lam_global=2e-4),
-    "case2_B12_D50_H10_K5_C4": Settings(k=5, lam_global=3e-4),
-}
-
-
-@pytest.fixture(params=GOLDEN)
-def golden(request):
-    folder = os.environ.get("BENCHMARK_GOLDEN")
-    if folder is None and "BENCHMARK_DATA" in os.environ:
-        folder = Path(os.environ["BENCHMARK_DATA"]).parent / "golden"
-    path = Path(folder or "golden") / f"{request.param}.npz"
-    if not path.is_file():
-        pytest.skip(f"{path} is missing; BENCHMARK_GOLDEN names the folder that has it")
-    with np.load(path) as arrays:
-        case = dict(arrays)
-    return case, Net(*(case[name] for name in Net._fields)), GOLDEN[request.param]
+# --- The same numbers from a second implementation, and from the released one ------------------
 
 
 def close(actual, expected, tolerance=1e-9):
     np.testing.assert_allclose(actual, expected, rtol=tolerance, atol=tolerance)
-
-
-def test_golden_losses(golden):
-    case, net, setting = golden
-    for part, found in {
-        "train": losses(net, case["x"], case["y"], setting, eps=case["eps"]),
-        "eval": losses(net, case["xq"], case["yq"], setting, base=(case["x"], case["y"])),
-    }.items():
-        close(found.total, case[f"{part}_total"])
-        close(found.prediction, case[f"{part}_pred_loss"])
-        close(found.global_, case[f"{part}_l1"])
-        close(found.local, case[f"{part}_l0"])
-
-
-def test_golden_gates_and_ranks(golden):
-    case, net, setting = golden
-    mu, mu_query = gating_network(net, case["x"]), gating_network(net, case["xq"])
-    close(mu, case["train_alpha"])
-    close(mu_query, case["eval_alpha"])
-    gates = local_gates(mu, case["eps"], setting.sigma)
-    close(gates, case["train_gate"])
-    close(local_gates(mu_query), case["eval_gate"])
-    v = scores(case["x"] * gates)
-    close(neural_sort(v, setting.k, setting.tau), case["P_topk_train"])
-    assert np.array_equal(hard_sort(v, setting.k).argmax(axis=2), case["train_knn_idx"])
-
-
-def test_golden_gradients_and_step(golden):
-    case, net, setting = golden
-    found = gradients(net, case["x"], case["y"], setting, case["eps"])
-    close(norm(found), case["grad_norm"])
-    after = sgd_step(net, case["x"], case["y"], setting, case["eps"])
-    for name in Net._fields:
-        close(getattr(found, name), case[f"grad_{name}"])
-        close(getattr(after, name), case[f"after_sgd_{name}"])
-
-
-def test_golden_predictions(golden):
-    case, net, setting = golden
-    model = fitted_with(net, case["x"], case["y"], k=setting.k)
-    assert np.array_equal(model.predict(case["xq"]), case["eval_knn_pred"])
-    found = [e.prototypes for e in model.explain(case["xq"])]
-    assert np.array_equal(found, case["eval_knn_idx"])
-
-
-# --- Autograd on the equations as they are printed ----------------------------------------------
-
-
-def reference(net, X, y, eps, s):
-    """Losses, relaxed ranks and gradients by torch: every tensor spelled out, nothing saved."""
-    W1, b1, W2, b2 = weights = [torch.tensor(a, requires_grad=True) for a in net]
-    X, y, eps = torch.tensor(X), torch.tensor(y), torch.tensor(eps)
-    mu = torch.tanh(torch.tanh(X @ W1.T + b1) @ W2.T + b2)
-    M = X * torch.clamp(mu + s.sigma * eps, 0, 1)
-    prediction, ranks = 0.0, []
-    for i in range(len(X)):
-        others = [j for j in range(len(X)) if j != i or not s.exclude_self]
-        v = -((M[i] - M[others]) ** 2).sum(dim=1)
-        N, sums = len(others), (v[:, None] - v).abs().sum(dim=1)
-        n = torch.arange(1, min(s.k, N) + 1)[:, None]
-        P = torch.softmax(((N + 1 - 2 * n) * v - sums) / s.tau, dim=1)
-        prediction = prediction + (len(n) - P[:, y[others] == y[i]].sum()) / len(X)
-        ranks.append(P.detach().numpy())
-    global_ = s.lam_global * W1.abs().sum()
-    local = s.lam_local * torch.special.ndtr(mu / s.sigma).sum(dim=1).mean()
-    total = prediction + global_ + local
-    total.backward()
-    found = [float(part.detach()) for part in (total, prediction, global_, local)]
-    return found, np.array(ranks), Net(*(w.grad.numpy() for w in weights))
 
 
 def problem(seed, B, D, H, C, spread=1.0, dtype=np.float64):
@@ -153,6 +67,192 @@ def scores(M):
 
 def norm(gradient):
     return math.sqrt(sum(float((g**2).sum()) for g in gradient))
+
+
+def batch(seed, D, H, sizes, spread=0.3):
+    """A network, a noisy batch with so many samples per class, and queries of any class."""
+    net, x, _, eps = problem(seed, sum(sizes), D, H, len(sizes), spread)
+    rng = np.random.default_rng(seed)
+    y = rng.permutation(np.repeat(np.arange(len(sizes)), sizes))
+    queries = {"xq": rng.normal(size=(7, D)), "yq": rng.integers(0, len(sizes), 7)}
+    return {**net._asdict(), "x": x, "y": y, "eps": eps, **queries}
+
+
+MADE_UP = {
+    "two classes": (batch(0, 30, 8, (9, 7)), Settings(k=3)),
+    "four classes": (batch(1, 50, 10, (3, 3, 3, 3)), Settings(k=5, lam_global=3e-4)),
+    "clipped": (batch(2, 40, 6, (10, 8)), Settings(k=4, lam_local=0.1, clip=0.5)),
+    "clipped for R_global": (
+        batch(3, 21, 7, (5, 6)), Settings(lam_global=0.3, clip=1.0, weight_decay=0.05)
+    ),
+    "no penalty": (batch(4, 13, 5, (6, 5)), Settings(k=2, lam_global=0.0, lam_local=0.0)),
+    "no R_global": (batch(5, 17, 4, (4, 9)), Settings(lam_global=0.0, lam_local=0.02, clip=None)),
+    "no R_local": (batch(6, 9, 3, (5, 5)), Settings(lam_global=0.01, lam_local=0.0, lr=0.05)),
+    "a class of one, K above each": (batch(7, 25, 6, (1, 2, 3, 4)), Settings(k=5, lr=0.5)),
+    "K above the batch": (batch(8, 11, 4, (2, 3)), Settings(k=9, tau=3.0, weight_decay=0.1)),
+    "not its own neighbour": (
+        batch(9, 28, 9, (6, 7, 3)), Settings(sigma=0.2, tau=4.0, exclude_self=True)
+    ),
+    "strong weights": (batch(10, 6, 12, (11, 9, 10), spread=1.0), Settings(k=1, tau=0.5)),
+}  # fmt: skip
+CLIPPED = {"clipped", "clipped for R_global"}
+GOLDEN = {
+    "case1_B16_D30_H8_K3": Settings(k=3, lam_global=2e-4),
+    "case2_B12_D50_H10_K5_C4": Settings(k=5, lam_global=3e-4),
+}
+
+
+def second_opinion(case, s):
+    """What the slow implementation says of a case, under the names that the golden files use."""
+    net, x, y, eps, xq, yq = net_of(case), *(case[n] for n in ("x", "y", "eps", "xq", "yq"))
+    found = {}
+    for part, terms, (alpha, gate) in (
+        ("train", reference.losses(net, x, y, s, eps=eps), reference.masks(net, x, s, eps)),
+        ("eval", reference.losses(net, xq, yq, s, base=(x, y)), reference.masks(net, xq, s)),
+    ):
+        values = (*terms, alpha, gate)
+        names = ("total", "pred_loss", "l1", "l0", "alpha", "gate")
+        found |= {f"{part}_{name}": value for name, value in zip(names, values, strict=True)}
+    found["P_topk_train"], found["train_knn_idx"] = reference.ranks(net, x, y, s, eps)
+    found["eval_knn_pred"], found["eval_knn_idx"] = reference.predictions(net, xq, x, y, s.k)
+    gradient = reference.gradients(net, x, y, s, eps)
+    after = reference.sgd_step(net, x, y, s, eps)
+    found |= {f"grad_{name}": g for name, g in zip(Net._fields, gradient, strict=True)}
+    found |= {f"after_sgd_{name}": w for name, w in zip(Net._fields, after, strict=True)}
+    return found | {"grad_norm": norm(gradient)}
+
+
+def released(name):
+    """Inputs and results of the released code; without its file the test is skipped."""
+    folder = os.environ.get("BENCHMARK_GOLDEN")
+    if folder is None and "BENCHMARK_DATA" in os.environ:
+        folder = Path(os.environ["BENCHMARK_DATA"]).parent / "golden"
+    path = Path(folder or "golden") / f"{name}.npz"
+    if not path.is_file():
+        pytest.skip(f"{path} is missing; BENCHMARK_GOLDEN names the folder that has it")
+    with np.load(path) as arrays:
+        return dict(arrays)
+
+
+def net_of(case, dtype=np.float64):
+    return Net(*(case[name].astype(dtype) for name in Net._fields))
+
+
+@cache
+def answered(name):
+    case, setting = MADE_UP[name]
+    return case | second_opinion(case, setting)
+
+
+@pytest.fixture(params=[*MADE_UP, *GOLDEN])
+def known(request):
+    """A case with its results: of the slow implementation, or of the released one."""
+    if request.param in GOLDEN:
+        return released(request.param), GOLDEN[request.param]
+    return answered(request.param), MADE_UP[request.param][1]
+
+
+@pytest.mark.parametrize("name", GOLDEN)
+def test_the_slow_implementation_equals_the_released_one(name):
+    case = released(name)
+    for key, value in second_opinion(case, GOLDEN[name]).items():
+        close(value, case[key])
+
+
+@pytest.mark.parametrize("name", MADE_UP)
+def test_made_up_cases_are_what_they_are_called(name):
+    case, setting = answered(name), MADE_UP[name][1]
+    assert (case["grad_norm"] > (setting.clip or math.inf)) == (name in CLIPPED)
+    # A gradient of almost nothing would agree with anything.
+    assert case["grad_norm"] > 0.01 and 0 < (case["train_gate"] > 0).mean() < 1
+
+
+def test_known_losses(known):
+    case, setting = known
+    net = net_of(case)
+    for part, found in {
+        "train": losses(net, case["x"], case["y"], setting, eps=case["eps"]),
+        "eval": losses(net, case["xq"], case["yq"], setting, base=(case["x"], case["y"])),
+    }.items():
+        close(found.total, case[f"{part}_total"])
+        close(found.prediction, case[f"{part}_pred_loss"])
+        close(found.global_, case[f"{part}_l1"])
+        close(found.local, case[f"{part}_l0"])
+
+
+def test_known_gates_and_ranks(known):
+    case, setting = known
+    net = net_of(case)
+    mu, mu_query = gating_network(net, case["x"]), gating_network(net, case["xq"])
+    close(mu, case["train_alpha"])
+    close(mu_query, case["eval_alpha"])
+    gates = local_gates(mu, case["eps"], setting.sigma)
+    close(gates, case["train_gate"])
+    close(local_gates(mu_query), case["eval_gate"])
+    v = scores(case["x"] * gates)
+    if setting.exclude_self:
+        v = v[~np.eye(len(v), dtype=bool)].reshape(len(v), -1)
+    close(neural_sort(v, setting.k, setting.tau), case["P_topk_train"])
+    assert np.array_equal(hard_sort(v, setting.k).argmax(axis=2), case["train_knn_idx"])
+
+
+def test_known_gradients_and_step(known):
+    case, setting = known
+    net, x, y, eps = net_of(case), case["x"], case["y"], case["eps"]
+    found, after = gradients(net, x, y, setting, eps), sgd_step(net, x, y, setting, eps)
+    close(norm(found), case["grad_norm"])
+    for name in Net._fields:
+        close(getattr(found, name), case[f"grad_{name}"])
+        close(getattr(after, name), case[f"after_sgd_{name}"])
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_known_predictions_and_masks(known, dtype):
+    case, setting = known
+    x, xq = case["x"].astype(dtype), case["xq"].astype(dtype)
+    model = fitted_with(net_of(case, dtype), x, case["y"], k=setting.k)
+    assert np.array_equal(model.predict(xq), case["eval_knn_pred"])
+    found = [e.prototypes for e in model.explain(xq)]
+    assert np.array_equal(found, case["eval_knn_idx"])
+    close(model.masks(xq), case["eval_gate"], 1e-9 if dtype is np.float64 else 2e-6)
+    assert np.array_equal(model.select(xq), case["eval_alpha"] > 0)
+
+
+@pytest.mark.parametrize("by", ["PLAIN", "COMPILED"])
+def test_known_steps_in_single_precision(known, by):
+    """The step as it trains: float32, with either kind of kernels."""
+    case, setting = known
+    x, eps = case["x"].astype(np.float32), case["eps"].astype(np.float32)
+    step = Step(
+        net_of(case, np.float32), x, case["y"], setting, np.random.default_rng(0),
+        kernels=getattr(kernels, by),
+    )  # fmt: skip
+    step.forward(x, eps)
+    step.backward(x, case["y"])
+    # The step adds the gradient of R_global while it descends.
+    signs = setting.lam_global * np.sign(case["W1"])
+    for name, g in step.gradient._asdict().items():
+        expected = case[f"grad_{name}"] - (signs if name == "W1" else 0)
+        close(g, expected, 3e-5)
+    step.update()
+    assert step.clipped == (case["grad_norm"] > (setting.clip or math.inf))
+    for name, w in step.net._asdict().items():
+        close(w, case[f"after_sgd_{name}"], 3e-6)
+
+
+@pytest.mark.parametrize("name", MADE_UP)
+def test_a_few_steps_on_parts_of_the_data_follow_the_slow_ones(name):
+    """As in training: the step picks the rows and draws the noise, again and again."""
+    case, setting = MADE_UP[name]
+    x, y = case["x"].astype(np.float32), case["y"]
+    step = Step(net_of(case, np.float32), x, y, setting, np.random.default_rng(0))
+    slow, rng = net_of(case), np.random.default_rng(1)
+    for _ in range(3):
+        rows = rng.permutation(len(x))[: len(x) - 1]
+        step(rows)
+        slow = reference.sgd_step(slow, x[rows], y[rows], setting, step.eps)
+    for found, expected in zip(step.net, slow, strict=True):
+        close(found, expected, 1e-4)
 
 
 cases = st.builds(
@@ -180,23 +280,14 @@ choices = st.builds(
 @given(cases, choices)
 def test_agrees_with_autograd(case, setting):
     net, X, y, eps = case
-    expected, ranks, gradient = reference(net, X, y, eps, setting)
-    close(losses(net, X, y, setting, eps=eps), expected)
+    close(losses(net, X, y, setting, eps=eps), reference.losses(net, X, y, setting, eps=eps))
     if not setting.exclude_self:
         v = scores(X * local_gates(gating_network(net, X), eps, setting.sigma))
-        close(neural_sort(v, setting.k, setting.tau), ranks)
-    for found, grad in zip(gradients(net, X, y, setting, eps), gradient, strict=True):
-        close(found, grad)
-
-    parameters = [torch.nn.Parameter(torch.tensor(w)) for w in net]
-    for parameter, grad in zip(parameters, gradient, strict=True):
-        parameter.grad = torch.tensor(grad)
-    if setting.clip is not None:
-        torch.nn.utils.clip_grad_norm_(parameters, setting.clip)
-    torch.optim.SGD(parameters, lr=setting.lr, weight_decay=setting.weight_decay).step()
-    after = sgd_step(net, X, y, setting, eps)
-    for found, parameter in zip(after, parameters, strict=True):
-        close(found, parameter.detach().numpy())
+        close(neural_sort(v, setting.k, setting.tau), reference.ranks(net, X, y, setting, eps)[0])
+    for one, other in ((gradients, reference.gradients), (sgd_step, reference.sgd_step)):
+        pairs = zip(one(net, X, y, setting, eps), other(net, X, y, setting, eps), strict=True)
+        for found, expected in pairs:
+            close(found, expected)
 
 
 def test_sgd_step_changes_nothing_it_was_given():

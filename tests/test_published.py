@@ -37,20 +37,31 @@ def test_knn_on_colon():
     assert found[5][0] == "71.65 ± 12.03"
 
 
+# Fast: one cell per model and per kind of setting (chosen by validation in the test above, another
+# kernel than the text's, a C outside the grid), and one of data with several classes from a file.
+FAST = {"svm-colon", "ridge-colon", "knn-toxicity"}
+PRINTED = [
+    ("knn", "lung", {"n_neighbors": 1}, "91.06 ± 5.41"),
+    ("knn", "prostate", {"n_neighbors": 1}, "78.78 ± 9.20"),
+    ("knn", "toxicity", {"n_neighbors": 1}, "83.86 ± 7.07"),
+    ("svm", "colon", {"kernel": "poly", "C": 10.0}, "70.75 ± 13.93"),
+    ("svm", "lung", {"kernel": "poly", "C": 10.0}, "72.77 ± 8.33"),
+    ("svm", "prostate", {"kernel": "poly", "C": 10.0}, "85.75 ± 6.63"),
+    ("svm", "toxicity", {"kernel": "poly", "C": 10.0}, "66.75 ± 7.86"),
+    ("ridge", "colon", {"C": 0.002}, "77.50 ± 9.43"),
+    ("ridge", "prostate", {"C": 0.0002}, "87.22 ± 8.56"),
+    ("ridge", "toxicity", {"C": 0.01}, "91.88 ± 5.49"),
+]
+
+
+def printed_cell(model, dataset, params, printed):
+    name = f"{model}-{dataset}"
+    marks = () if name in FAST else pytest.mark.slow
+    return pytest.param(model, dataset, params, printed, id=name, marks=marks)
+
+
 @pytest.mark.parametrize(
-    ("model", "dataset", "params", "printed"),
-    [
-        ("knn", "lung", {"n_neighbors": 1}, "91.06 ± 5.41"),
-        ("knn", "prostate", {"n_neighbors": 1}, "78.78 ± 9.20"),
-        ("knn", "toxicity", {"n_neighbors": 1}, "83.86 ± 7.07"),
-        ("svm", "colon", {"kernel": "poly", "C": 10.0}, "70.75 ± 13.93"),
-        ("svm", "lung", {"kernel": "poly", "C": 10.0}, "72.77 ± 8.33"),
-        ("svm", "prostate", {"kernel": "poly", "C": 10.0}, "85.75 ± 6.63"),
-        ("svm", "toxicity", {"kernel": "poly", "C": 10.0}, "66.75 ± 7.86"),
-        ("ridge", "colon", {"C": 0.002}, "77.50 ± 9.43"),
-        ("ridge", "prostate", {"C": 0.0002}, "87.22 ± 8.56"),
-        ("ridge", "toxicity", {"C": 0.01}, "91.88 ± 5.49"),
-    ],
+    ("model", "dataset", "params", "printed"), [printed_cell(*cell) for cell in PRINTED]
 )
 def test_printed_cells(model, dataset, params, printed):
     assert cell_of(model, dataset, **params)[0] == printed

@@ -1,6 +1,8 @@
 """One run: deterministic, independent of what ran before, and the protocol's own numbers."""
 
 import io
+import os
+import subprocess
 import sys
 
 import numpy as np
@@ -165,3 +167,17 @@ def test_balanced_weights_come_from_the_training_part():
     np.testing.assert_allclose(
         compute_class_weight("balanced", classes=np.array([0, 1]), y=y), by_hand
     )
+
+
+def test_asking_for_the_code_takes_no_lock_of_the_repository(tmp_path):
+    """A run that is killed while it asks would leave the lock behind and stop the next commit."""
+    for words in (["init"], ["add", "."]):
+        (tmp_path / "file").write_text("text")
+        subprocess.run(["git", "-C", str(tmp_path), *words], check=True, capture_output=True)
+    index = tmp_path / ".git" / "index"
+    os.utime(
+        tmp_path / "file", (1, 1)
+    )  # now the index is out of date, and refreshing it needs the lock
+    before = index.read_bytes()
+    assert runtime._git(tmp_path, "status", "--porcelain") == "A  file"
+    assert index.read_bytes() == before

@@ -165,10 +165,11 @@ def code_version() -> dict[str, Any]:
 
 
 def _git(root: Path, *words: str) -> str | None:
+    # A run may be killed while it asks. `git status` would then leave the lock behind that it takes to
+    # refresh the index, and the next commit would be refused.
+    command = ["git", "--no-optional-locks", "-C", str(root), *words]
     try:
-        done = subprocess.run(
-            ["git", "-C", str(root), *words], capture_output=True, text=True, timeout=20, check=True
-        )
+        done = subprocess.run(command, capture_output=True, text=True, timeout=20, check=True)
     except (OSError, subprocess.SubprocessError):
         return None
     return done.stdout.strip()
