@@ -179,5 +179,5 @@ def test_asking_for_the_code_takes_no_lock_of_the_repository(tmp_path):
         tmp_path / "file", (1, 1)
     )  # now the index is out of date, and refreshing it needs the lock
     before = index.read_bytes()
-    assert runtime._git(tmp_path, "status", "--porcelain") == "A  file"
+    assert machine._git(tmp_path, "status", "--porcelain") == "A  file"
     assert index.read_bytes() == before
