@@ -11,11 +11,10 @@ loss      cross-entropy + 1e-3 * squared weights of all layers but the selector'
 The k draws are with replacement: they may agree, so up to k features are active in training.
 """
 
-import numpy as np
-import torch
 from torch import nn
 
 from ._chain import Chain, cross_entropy
+from ._relaxed_subset import RelaxedSubset
 from ._selectors import (
     Means,
     SelectorClassifier,
@@ -26,8 +25,6 @@ from ._selectors import (
     products,
     validation,
 )
-
-TINY = np.finfo(np.float32).tiny
 
 
 class L2X(SelectorClassifier):
@@ -84,12 +81,13 @@ class L2X(SelectorClassifier):
         optimizer = adam(net, self.lr, penalised)
         selector, predictor = Chain(net["selector"]), Chain(net["predictor"])
         samples, codes = X.numpy(), y.numpy()
-        subset = RelaxedSubset(min(self.batch_size, n), min(self.k, n_features), n_features)
+        k = min(self.k, n_features)
+        subset = RelaxedSubset(min(self.batch_size, n), k, n_features, self.tau, rng)
         means = Means()
 
         def step(rows):
             x = samples[rows]
-            V = subset.forward(selector.forward(x), log_exponential(rng, subset.noise), self.tau)
+            V = subset.forward(selector.forward(x))
             loss, d = cross_entropy(predictor.forward(x * V), codes[rows], weights)
             dV = predictor.backward(d)
             dV *= x
@@ -116,38 +114,3 @@ class L2X(SelectorClassifier):
         """Shapes (m, k, n) of the products of one training step: what its speed is measured by."""
         net = self.net_
         return products(net["selector"], batch, inputs=False) + products(net["predictor"], batch)
-
-
-def log_exponential(rng, out):
-    """Fill `out` with log(-log u), u uniform on (0, 1): Gumbel noise with the other sign."""
-    rng.random(dtype=np.float32, out=out.numpy())
-    return out.add_(TINY).log_().neg_().log_()
-
-
-class RelaxedSubset:
-    """V_d = max_j softmax((l + g_j) / tau)_d from logits (B, D) and noise -g (B, k, D).
-
-    The tensors of B * k * D numbers are all that costs, and here are two of them: `noise`, to be
-    filled with a draw before every pass forward, and `space`. Both are overwritten.
-    """
-
-    def __init__(self, n_samples, k, n_features, dtype=torch.float32):
-        self.noise = torch.empty(n_samples, k, n_features, dtype=dtype)
-        self.space = torch.empty_like(self.noise)
-
-    def forward(self, logits, noise, tau):
-        self.tau = tau
-        logits = torch.from_numpy(logits)
-        torch.add((logits / tau)[:, None], noise, alpha=-1 / tau, out=self.space)
-        self.draws = torch.softmax(self.space, dim=2, out=noise)
-        self.V = self.draws.amax(dim=1)
-        return self.V.numpy()
-
-    def backward(self, dV):
-        """The gradient for the logits, from that for V."""
-        # A feature's gradient goes to the draw that has its maximum, in equal parts if several do.
-        owner = torch.eq(self.draws, self.V[:, None], out=self.space)
-        flow = torch.from_numpy(dV) * self.V
-        through = torch.matmul((flow / owner.sum(dim=1))[:, None], owner.mT)
-        back = flow - torch.matmul(through, self.draws)[:, 0]
-        return (back / self.tau).numpy()

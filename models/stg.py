@@ -3,7 +3,7 @@
 Reference: Yamada et al., 2020. Selects features globally.
 
 gates     z_d = clip(mu_d + 0.5 + sigma * eps_d, 0, 1), eps ~ N(0, 1), one draw for a whole batch
-predictor f(x * z)
+predictor f(x * z), f: D -> 100 -> tanh -> 100 -> tanh -> 10 -> tanh -> C, or the MLP's network
 loss      cross-entropy + lam * mean_d P(z_d > 0),  P(z_d > 0) = Phi((mu_d + 0.5) / sigma)
 
 A feature is selected if its gate is open without noise: mu_d + 0.5 > 0.
@@ -18,6 +18,7 @@ from torch import nn
 from ._chain import SGD, Chain, cross_entropy
 from ._classifier import GlobalSelector
 from ._networks import NetworkClassifier, chain, truncated_normal
+from .mlp import Perceptron
 
 
 class STG(GlobalSelector, NetworkClassifier):
@@ -27,6 +28,15 @@ class STG(GlobalSelector, NetworkClassifier):
     its gates do not depend on the sample. Optimiser: plain SGD, because with Adam at the stated
     learning rate every uninformative gate would close, while the paper reports that none does.
     lam multiplies a mean over features, so 50 here is of the order of 0.01 per feature.
+
+    predictor : "official" is the network of STG's own code; "mlp" that of the MLP here, with batch
+        norm before every layer and tanh on the output. The paper says that the two share one. Its
+        first batch norm undoes what a gate scales, one factor per feature and batch, unless that is
+        nearly 0: the prediction moves a gate by the rare draws next to closed, and then by a lot.
+    init : "official" draws the predictor's weights as STG's own code does, "torch" leaves them as
+        torch draws them, which is how the MLP starts.
+    weight_decay, clip, class_weight, checkpoint : as in STG's own code and the paper; the MLP has
+        1e-4, 2.5, "balanced" and, without a penalty, the lowest cross-entropy.
     """
 
     def __init__(
@@ -35,6 +45,8 @@ class STG(GlobalSelector, NetworkClassifier):
         lam=45.0,
         sigma=0.5,
         hidden=(100, 100, 10),
+        predictor="official",
+        init="official",
         lr=3e-3,
         steps=7000,
         batch_size=64,
@@ -49,6 +61,8 @@ class STG(GlobalSelector, NetworkClassifier):
         self.lam = lam
         self.sigma = sigma
         self.hidden = hidden
+        self.predictor = predictor
+        self.init = init
         self.lr = lr
         self.steps = steps
         self.batch_size = batch_size
@@ -63,7 +77,11 @@ class STG(GlobalSelector, NetworkClassifier):
     def _network(self, n_features, n_classes):
         if not self.sigma > 0:
             raise ValueError(f"sigma must be above 0, however: {self.sigma!r}")
-        return GatedPerceptron([n_features, *self.hidden, n_classes])
+        for name, known in (("predictor", PREDICTORS), ("init", INITS)):
+            value = getattr(self, name)
+            if value not in known:
+                raise ValueError(f"{name} must be one of {tuple(known)}, got {value!r}")
+        return GatedPerceptron([n_features, *self.hidden, n_classes], self.predictor, self.init)
 
     def _penalty(self, mu):
         return self.lam * torch.special.ndtr((mu + 0.5) / self.sigma).mean()
@@ -101,12 +119,19 @@ class STG(GlobalSelector, NetworkClassifier):
 class GatedPerceptron(nn.Module):
     """The gates, without noise, and the predictor; gives logits and mu, which the penalty needs."""
 
-    def __init__(self, widths):
+    def __init__(self, widths, predictor="official", init="official"):
         super().__init__()
         self.mu = nn.Parameter(0.01 * torch.randn(widths[0]))
-        self.predictor = chain(widths, activation=nn.Tanh)
-        # As in the official code: a standard normal cut at 0.2 is nearly uniform.
-        truncated_normal(self.predictor, std=1.0, cut=0.2)
+        self.predictor = PREDICTORS[predictor](widths)
+        if init == "official":  # a standard normal cut at 0.2 is nearly uniform
+            truncated_normal(self.predictor, std=1.0, cut=0.2)
 
     def forward(self, x):
         return self.predictor(x * torch.clamp(self.mu + 0.5, 0, 1)), self.mu
+
+
+PREDICTORS = {
+    "official": lambda widths: chain(widths, activation=nn.Tanh),
+    "mlp": lambda widths: Perceptron(widths).layers,
+}
+INITS = ("official", "torch")

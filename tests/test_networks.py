@@ -14,7 +14,8 @@ from benchmark.models.lspin import LSPIN, PREDICTORS, LocallySparse
 from benchmark.models.mlp import MLP
 from benchmark.models.protogate import ProtoGate
 from benchmark.models.protogate_head import HEADS, ProtoGateHead
-from benchmark.models.stg import STG
+from benchmark.models.stg import INITS, STG
+from benchmark.models.stg import PREDICTORS as PREDICTORS_OF_STG
 from sklearn.datasets import make_moons
 from sklearn.metrics import balanced_accuracy_score, r2_score
 
@@ -32,6 +33,8 @@ def wide(n=60, d=50, n_classes=2, seed=0):
     [
         ("mlp", {}, 620_184),
         ("stg", {}, 613_798),
+        # The MLP's network and the gates.
+        ("stg", {"predictor": "mlp"}, 620_184 + 5966),
         # Gates and predictor as the paper counts them, and the 12,352 of batch norm.
         ("lspin", {}, 3_000_398 + 12_352),
         ("lspin", {"gate_hidden": 100}, 1_807_098 + 12_352),
@@ -119,12 +122,19 @@ STRONG = {
 
 
 @pytest.mark.parametrize("class_weight", [None, "balanced"])
-@pytest.mark.parametrize("Model", STRONG)
-def test_one_step_descends_like_autograd(Model, class_weight):
+@pytest.mark.parametrize(
+    ("Model", "more"),
+    [
+        *((Model, {}) for Model in STRONG),
+        (STG, {"predictor": "mlp"}),
+        (STG, {"predictor": "mlp", "init": "torch"}),
+    ],
+)
+def test_one_step_descends_like_autograd(Model, more, class_weight):
     X, y = wide(n=40)
     y[:10] = 0  # so that the classes' weights differ
     settings = {"lr": 0.3, "weight_decay": 0.1, "clip": 0.5, "class_weight": class_weight}
-    settings |= STRONG[Model]
+    settings |= STRONG[Model] | more
     plain = Model(**settings, steps=0, random_state=0).fit(X, y)
     found = Model(**settings, steps=1, random_state=0).fit(X, y)
 
@@ -155,6 +165,46 @@ def test_one_step_descends_like_autograd(Model, class_weight):
     ours = torch.nn.utils.parameters_to_vector(found.net_.parameters())
     assert (expected - before).abs().max() > 0.01
     torch.testing.assert_close(ours, expected, atol=2e-6, rtol=0)
+
+
+def test_stg_can_predict_with_the_network_of_the_mlp():
+    """Layer by layer, and from the same initial weights; batch norm learns from the gated samples."""
+    X, y = wide(n=40)
+    with seeded(0):
+        torch.randn(X.shape[1])  # STG's gates come first
+        perceptron = MLP()._network(X.shape[1], 2)
+    start = STG(predictor="mlp", init="torch", steps=0, random_state=0).fit(X, y).net_
+    assert str(start.predictor) == str(perceptron.layers)
+    for ours, theirs in zip(start.predictor.parameters(), perceptron.parameters(), strict=True):
+        assert torch.equal(ours, theirs)
+    settings = {"predictor": "mlp", "lr": 0.1, "steps": 200, "batch_size": 16, "random_state": 0}
+    model = STG(**settings, lam=0.1).fit(X, y)
+    first = model.net_.predictor[0]
+    assert isinstance(first, torch.nn.BatchNorm1d) and first.running_mean.abs().max() > 0.01
+    with torch.no_grad():
+        logits, _ = model.net_(torch.from_numpy(X))
+    assert logits.abs().max() <= 1, "tanh on the output"
+    alone = model.predict_proba(X[:1])  # running averages, not those of what is predicted together
+    np.testing.assert_allclose(model.predict_proba(X)[:1], alone, atol=1e-6)
+
+
+def test_behind_batch_norm_stgs_gates_feel_the_prediction_only_next_to_closed():
+    """A gate scales its feature for a whole batch, which batch norm undoes unless it is nearly 0."""
+    X, y = wide(n=40, d=2000)
+    moved = {}
+    for predictor in PREDICTORS_OF_STG:
+        settings = {"lam": 0.0, "predictor": predictor, "lr": 0.1, "weight_decay": 0.0}
+        start, end = (
+            STG(**settings, steps=steps, random_state=0).fit(X, y).net_.mu.detach()
+            for steps in (0, 1)
+        )
+        moved[predictor] = (end - start).abs()
+    with seeded(0):
+        STG(predictor="mlp")._network(2000, 2)
+        z = start + 0.5 + 0.5 * torch.randn(2000)
+    near, far = (z > 0) & (z < 0.01), (z > 0.1) & (z < 1)
+    assert moved["mlp"][far].mean() < 0.01 * moved["official"][far].mean()
+    assert moved["mlp"][near].mean() > moved["official"][near].mean()
 
 
 def linear_demo(n, seed):
@@ -392,6 +442,7 @@ def test_a_training_that_diverged_is_no_prediction_of_the_first_class(Model):
     [
         MLP(lr=0.1),
         STG(lr=0.1, lam=0.1),
+        STG(lr=0.1, lam=0.1, predictor="mlp"),
         *(LSPIN(predictor=p, lam=1e-4, gate_hidden=20) for p in PREDICTORS),
         *(ProtoGateHead(head=h, lam_local=1e-4, gate_hidden=20) for h in HEADS),
     ],
@@ -412,6 +463,10 @@ def test_unknown_names_are_refused():
         LSPIN(predictor="deep").fit(X, y)
     with pytest.raises(ValueError, match="batch_norm must be one of"):
         LSPIN(batch_norm="jax").fit(X, y)
+    with pytest.raises(ValueError, match="predictor must be one of .*, got 'deep'"):
+        STG(predictor="deep").fit(X, y)
+    with pytest.raises(ValueError, match="init must be one of .*, got 'zeros'"):
+        STG(init="zeros").fit(X, y)
 
 
 @pytest.mark.parametrize("Model", STRONG)
@@ -452,6 +507,11 @@ def test_initial_weights():
     assert 0.199 < weights(stg).abs().max() <= 0.2
     assert weights(stg).std() == pytest.approx(0.2 / math.sqrt(3), rel=0.02)  # nearly uniform
     assert float(stg.mu.std()) == pytest.approx(0.01, rel=0.1)
+    with seeded(0):
+        drawn = {init: STG(predictor="mlp", init=init)._network(D, 2) for init in INITS}
+    assert 0.199 < weights(drawn["official"].predictor).abs().max() <= 0.2
+    # torch: uniform within 1 / sqrt(inputs), so that the first layer is the narrowest.
+    assert 0.99 / 30 < drawn["torch"].predictor[1].weight.abs().max() <= 1 / 30
 
 
 @pytest.mark.parametrize("Model", STRONG)
