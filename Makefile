@@ -35,20 +35,29 @@ TABULAR := vehicle,mfeat-fourier,cnae-9,100-plants-texture
 SYNTHETIC := syn1,syn2,syn3,syn1:generator=fixed,syn2:generator=fixed,syn3:generator=fixed
 RUN := $(BIN)/python -m benchmark run --jobs $(JOBS)
 TUNE := $(BIN)/python -m benchmark tune --jobs $(JOBS)
+FILL := $(BIN)/python -m benchmark reproduce --jobs $(JOBS) --budget all
+SEEDS := 43 44 45 46
+comma := ,
+seeds = $(subst $() ,$(comma),$(foreach seed,$(SEEDS),$(1):random_state=$(seed)))
 campaign: .venv/.installed ## The runs behind the shipped tables
-	$(TUNE) --models rf,lightgbm,lasso --datasets $(TABULAR)
-	$(TUNE) --models mlp,realx,protogate,lspin --datasets $(TABULAR) --quick
-	$(TUNE) --models lasso --datasets $(REAL)
-	$(TUNE) --models tabnet,realx --datasets $(REAL) --quick
-	$(TUNE) --models protogate --datasets $(REAL) --quick
-	$(RUN) --models catboost --datasets prostate
-	$(TUNE) --models mlp,lspin,llspin --datasets colon --quick
-	$(TUNE) --models realx,tabnet,lspin,llspin,protogate --datasets $(SYNTHETIC) --quick
-	$(TUNE) --models protogate-global,protogate-local --datasets $(REAL) --quick
-	$(TUNE) --models mlp,invase --datasets $(REAL) --quick
-	$(TUNE) --models lspin,llspin --datasets lung,prostate,toxicity --quick
-	$(TUNE) --models stg --datasets $(REAL),$(SYNTHETIC) --quick
-	$(TUNE) --models invase,l2x --datasets $(REAL),$(SYNTHETIC) --quick
+	-$(TUNE) --models rf,lightgbm,lasso --datasets $(TABULAR)
+	-$(TUNE) --models mlp,realx,protogate,lspin --datasets $(TABULAR) --quick
+	-$(TUNE) --models stg --datasets colon,toxicity --quick
+	-$(FILL) stg-causes
+	-$(TUNE) --models tabnet,realx --datasets $(REAL) --quick
+	-$(TUNE) --models lasso --datasets $(REAL)
+	-$(TUNE) --models protogate --datasets $(REAL) --quick
+	-$(TUNE) --models l2x --datasets colon --quick
+	-$(FILL) l2x-colon
+	-$(RUN) --models catboost --datasets prostate
+	-$(TUNE) --models mlp,lspin,llspin --datasets colon --quick
+	-$(TUNE) --models realx,tabnet,lspin,llspin,protogate --datasets $(SYNTHETIC) --quick
+	-$(TUNE) --models protogate-global,protogate-local --datasets $(REAL) --quick
+	-$(TUNE) --models mlp,invase --datasets $(REAL) --quick
+	-$(RUN) --models $(call seeds,rf),$(call seeds,lightgbm),$(call seeds,mlp) --datasets $(REAL)
+	-$(TUNE) --models lspin,llspin --datasets lung,prostate,toxicity --quick
+	-$(TUNE) --models stg --datasets $(REAL),$(SYNTHETIC) --quick
+	-$(TUNE) --models invase,l2x --datasets $(REAL),$(SYNTHETIC) --quick
 
 reports: .venv/.installed ## Rebuild everything in reports/ from the records; trains nothing
 	@$(BIN)/python -m benchmark report --all
