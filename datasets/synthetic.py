@@ -53,7 +53,7 @@ def read(
     seed: int = 42,
 ) -> Raw:
     """Generate one of the three sets."""
-    # The released data come from NumPy's legacy generator, whose stream default_rng lacks.
+    # The released data come from NumPy's legacy generator, whose stream default_rng does not have.
     rng = np.random.RandomState(seed)
     X = rng.normal(0, 1, (n_samples, n_features))
     if generator == "released":
@@ -63,7 +63,7 @@ def read(
     elif generator == "fixed-150-50":
         X = _with_label_counts(rng, which, n_features)
     else:
-        raise ValueError(f"generator is released, fixed or fixed-150-50, however: {generator!r}")
+        raise ValueError(f"generator is released, fixed or fixed-150-50, got {generator!r}")
 
     negative = X[:, BRANCH - 1] < 0
     relevant = {"branch": _truth(which, negative, n_features)}

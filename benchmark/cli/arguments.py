@@ -20,21 +20,21 @@ if TYPE_CHECKING:
 def names(text: str) -> list[str]:
     names = [name.strip() for name in text.split(",") if name.strip()]
     if not names:
-        raise argparse.ArgumentTypeError(f"names are separated by commas, however: {text!r}")
+        raise argparse.ArgumentTypeError(f"names are separated by commas, got {text!r}")
     return names
 
 
 def positive(text: str) -> int:
     value = int(text)
     if value < 1:
-        raise argparse.ArgumentTypeError(f"must be at least 1, however: {value}")
+        raise argparse.ArgumentTypeError(f"must be at least 1, got {value}")
     return value
 
 
 def not_negative(text: str) -> int:
     value = int(text)
     if value < 0:
-        raise argparse.ArgumentTypeError(f"must not be negative, however: {value}")
+        raise argparse.ArgumentTypeError(f"must not be negative, got {value}")
     return value
 
 
@@ -64,7 +64,7 @@ def _megabytes(text: str) -> float:
 def _above_zero(text: str) -> float:
     value = float(text)
     if not 0 < value < float("inf"):
-        raise argparse.ArgumentTypeError(f"must be above zero, however: {text}")
+        raise argparse.ArgumentTypeError(f"must be positive, got {text}")
     return value
 
 
@@ -85,9 +85,14 @@ def what(sub: argparse.ArgumentParser) -> None:
         "--drop", type=names, default=[], metavar="COLUMNS", help="columns of FILE to leave out"
     )
     group.add_argument(
-        "--repeats", type=positive, default=REPEATS, help="of the cross-validation (default 5)"
+        "--repeats",
+        type=positive,
+        default=REPEATS,
+        help="how often the cross-validation is repeated (default 5)",
     )
-    group.add_argument("--folds", type=positive, default=FOLDS, help="of each repeat (default 5)")
+    group.add_argument(
+        "--folds", type=positive, default=FOLDS, help="folds of each repeat (default 5)"
+    )
     group.add_argument("--format", choices=["md", "csv", "json"], default="md")
 
 
@@ -184,7 +189,7 @@ def protocol_of(arguments: argparse.Namespace) -> Protocol:
     from benchmark.protocol.plan import Protocol
 
     if arguments.folds < 2:
-        raise UserError(f"--folds must be at least 2, however: {arguments.folds}.")
+        raise UserError(f"--folds must be at least 2, got {arguments.folds}.")
     return Protocol(arguments.repeats, arguments.folds)
 
 

@@ -50,8 +50,8 @@ examples
   python -m benchmark table 2                                 beside the paper, from records alone
   python -m benchmark reproduce table2                        run what is missing, then show it
 
-Names take switches: svm:kernel=rbf, syn1:generator=fixed. Lists are separated by commas.
-Interrupt whenever you like: finished runs are kept and the same command goes on from there.
+Names take overrides: svm:kernel=rbf, syn1:generator=fixed. Lists are separated by commas.
+Interrupt whenever you like: finished runs are kept, and the same command resumes.
 
 exit code
   0 everything asked for exists   1 some runs failed   2 wrong usage   3 there are gaps
@@ -67,12 +67,12 @@ def main(argv: list[str] | None = None) -> int:
     try:
         if getattr(arguments, "data_dir", None):
             os.environ["BENCHMARK_DATA"] = str(Path(arguments.data_dir).resolve())
-        return int(arguments.verb(arguments))
+        return int(arguments.command(arguments))
     except UserError as error:
         say(f"error: {error}")
         return USAGE
     except KeyboardInterrupt:
-        say("\nStopped. Finished runs are kept; the same command goes on from there.")
+        say("\nStopped. Finished runs are kept; the same command resumes.")
         return INTERRUPTED
     except BrokenPipeError:
         # The reader of our output, `head` for example, has seen enough.
@@ -97,10 +97,10 @@ def parser() -> argparse.ArgumentParser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     top.add_argument("--version", action="version", version=benchmark.__version__)
-    verbs = top.add_subparsers(title="verbs", required=True, metavar="VERB")
+    commands = top.add_subparsers(title="commands", required=True, metavar="COMMAND")
 
-    def verb(name: str, function: Any, help: str, *parts: Any) -> argparse.ArgumentParser:
-        sub = verbs.add_parser(
+    def command(name: str, function: Any, help: str, *parts: Any) -> argparse.ArgumentParser:
+        sub = commands.add_parser(
             name,
             help=help,
             description=textwrap.fill(" ".join((function.__doc__ or help).split()), 90),
@@ -108,39 +108,41 @@ def parser() -> argparse.ArgumentParser:
         )
         for part in parts:
             part(sub)
-        sub.set_defaults(verb=function)
+        sub.set_defaults(command=function)
         return sub
 
-    sub = verb("list", run.list_, "models, datasets and tables that exist")
+    sub = command("list", run.list_, "models, datasets and tables that exist")
     sub.add_argument("what", nargs="?", choices=["models", "datasets", "tables"], help="only these")
     sub.add_argument("--format", choices=["text", "json"], default="text")
 
-    sub = verb("data", run.data, "where the data are; fetch or import them", data_dir)
+    sub = command("data", run.data, "where the data are; fetch or import them", data_dir)
     sub.add_argument("action", choices=["status", "get", "import"])
     sub.add_argument("names", nargs="*", metavar="NAME", help="datasets; for import: NAME PATH")
 
-    sub = verb("run", run.run, "do the 25 runs of models on datasets", what, how, data_dir)
+    sub = command("run", run.run, "do the 25 runs of models on datasets", what, how, data_dir)
     sub.add_argument(
         "--settings",
         choices=["auto", "default", "tuned", "published"],
         default="auto",
-        help="auto (default): what `tune` has chosen for the model, with the switches that are "
-        "named, else the registry's defaults; tuned: what it has chosen for just these switches; "
+        help="auto (default): what `tune` has chosen for the model, with the overrides that are "
+        "named, else the registry's defaults; tuned: what it has chosen for just these overrides; "
         "published: what reproduces the printed cell, where that is known",
     )
 
-    sub = verb("tune", run.tune, "choose settings by validation score", what, how, data_dir)
+    sub = command("tune", run.tune, "choose settings by validation score", what, how, data_dir)
     quick(sub)
 
-    sub = verb("status", tables.status, "what has been run, what failed and why", results)
+    sub = command("status", tables.status, "what has been run, what failed and why", results)
     sub.add_argument("table", nargs="?", help="only what this table needs, e.g. table2")
     sub.add_argument("--format", choices=["text", "json"], default="text")
 
-    sub = verb("table", tables.table, "a table of the paper, from the records that exist", results)
+    sub = command(
+        "table", tables.table, "a table of the paper, from the records that exist", results
+    )
     sub.add_argument("number", help="2, or the name of a recipe (`list tables`)")
     sub.add_argument("--format", choices=["md", "csv", "tex", "json"], default="md")
 
-    sub = verb(
+    sub = command(
         "figure", tables.figure, "draw a figure of the paper from the records that exist", results
     )
     sub.epilog = tables.figure_list()
@@ -152,10 +154,10 @@ def parser() -> argparse.ArgumentParser:
         help="folder for FIGURE.png and FIGURE.svg (default: reports/figures)",
     )
 
-    sub = verb("audit", judge.audit, "check the paper's numbers against each other")
+    sub = command("audit", judge.audit, "check the paper's numbers against each other")
     sub.add_argument("--format", choices=["md", "csv", "json"], default="md")
 
-    sub = verb(
+    sub = command(
         "claims", judge.claims, "the paper's sentences as checks, on its cells and ours", results
     )
     sub.add_argument(
@@ -163,7 +165,7 @@ def parser() -> argparse.ArgumentParser:
     )
     sub.add_argument("--format", choices=["text", "md", "csv", "json"], default="text")
 
-    sub = verb(
+    sub = command(
         "compare", judge.compare, "every published cell beside ours, with a verdict", results
     )
     sub.add_argument(
@@ -174,7 +176,7 @@ def parser() -> argparse.ArgumentParser:
         "--all", action="store_true", help="in Markdown, also cells with nothing to compare"
     )
 
-    sub = verb(
+    sub = command(
         "report", tables.report, "one page that shows everything: reports/index.html", results
     )
     sub.add_argument(
@@ -184,14 +186,14 @@ def parser() -> argparse.ArgumentParser:
         "--all", action="store_true", help="everything that reports/ holds: tables, ledger, figures"
     )
 
-    sub = verb(
+    sub = command(
         "verify", run.verify, "do recorded runs again and compare", results, data_dir, workers
     )
     sub.add_argument(
         "records", nargs="+", metavar="RECORD", help="files, keys or folders of records"
     )
 
-    sub = verb(
+    sub = command(
         "specimen", experiments.specimen, "fit runs again for Figures 6, 7 and 9", results, data_dir
     )
     sub.add_argument(
@@ -202,7 +204,7 @@ def parser() -> argparse.ArgumentParser:
     sub.add_argument("--fold", type=int, choices=range(FOLDS), default=0, help="default: 0")
     sub.add_argument("--force", action="store_true", help="also what is up to date")
 
-    sub = verb(
+    sub = command(
         "speed", experiments.speed, "time training steps beside their matrix products", data_dir
     )
     sub.add_argument(
@@ -211,14 +213,14 @@ def parser() -> argparse.ArgumentParser:
     sub.add_argument("--datasets", type=names, default=["colon"], help="default: colon")
     sub.add_argument("--format", choices=["text", "json"], default="text")
 
-    sub = verb(
+    sub = command(
         "time", experiments.time_, "take the times of Tables 12, 13, 14 and 20", results, data_dir
     )
     sub.add_argument("--models", type=names, help="networks (default: those of the tables)")
     sub.add_argument("--datasets", type=names, help="default: those of the tables")
     sub.add_argument("--force", action="store_true", help="also what has been timed already")
 
-    sub = verb(
+    sub = command(
         "fidelity",
         experiments.fidelity,
         "L2X, INVASE, REAL-X, TabNet on their own papers' tasks",
@@ -229,7 +231,7 @@ def parser() -> argparse.ArgumentParser:
     sub.add_argument("--show", action="store_true", help="train nothing, show what is known")
     sub.add_argument("--format", choices=["md", "json"], default="md")
 
-    sub = verb(
+    sub = command(
         "reproduce", tables.reproduce, "run what a table is missing, then show it", how, data_dir
     )
     sub.add_argument("table", help="table2, or another recipe (`list tables`), or figure3")

@@ -242,7 +242,7 @@ def data_ref(text: str) -> DataRef:
         check_name(f"switch of dataset {name}", key, switches)
         if value not in switches[key]:
             raise UserError(
-                f"Switch {key!r} of dataset {name!r} is one of {switches[key]}, however: {value!r}."
+                f"Option {key!r} of dataset {name!r} is one of {switches[key]}, got {value!r}."
             )
     return DataRef(name, {k: v for k, v in options.items() if v != switches[k][0]})
 

@@ -139,7 +139,7 @@ def failed(
 ) -> Outcome:
     """The record of a run that did not finish."""
     if kind not in FAILURES:
-        raise ValueError(f"kind of failure must be one of {list(FAILURES)}, however: {kind!r}")
+        raise ValueError(f"kind of failure must be one of {list(FAILURES)}, got {kind!r}")
     return Outcome(
         {
             "schema": SCHEMA,

@@ -47,7 +47,7 @@ def make_split(
 ) -> Split:
     """Fold `fold` of repeat `repeat` is the test part; 10 % of the rest validates."""
     if np.bincount(y).min() < folds:
-        raise UserError(_unsplittable(y, folds, "some folds would lack a class"))
+        raise UserError(_unsplittable(y, folds, "some folds would miss a class"))
     # Seeds as in the released code: the repeat shuffles the folds, the fold (not the repeat)
     # draws the validation rows. With them KNN equals the paper in every printed digit.
     outer = StratifiedKFold(folds, shuffle=True, random_state=repeat)
@@ -72,7 +72,7 @@ def _unsplittable(y: NDArray[np.int64], folds: int, why: str) -> str:
 def scaled(
     X: NDArray[np.float64], y: NDArray[np.int64], split: Split, how: str
 ) -> tuple[Part, Part, Part]:
-    """Cut the data into its parts; mean and deviation come from the training rows alone."""
+    """Cut the data into its parts; mean and standard deviation come from the training rows alone."""
     parts = [X[rows] for rows in (split.train, split.valid, split.test)]
     if how == "standard":
         scaler = StandardScaler().fit(parts[0])

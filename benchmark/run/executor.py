@@ -77,9 +77,7 @@ def _dask(address: str) -> Iterator[tuple[Executor, int]]:
             "--dask needs Dask distributed: pip install 'protogate-benchmark[dask]'."
         ) from error
     if not re.fullmatch(r"(tcp|tls|ws|wss|ucx|inproc)://\S+", address):
-        raise UserError(
-            f"--dask takes an address such as tcp://10.0.0.1:8786, however: {address!r}."
-        )
+        raise UserError(f"--dask takes an address such as tcp://10.0.0.1:8786, got {address!r}.")
     try:
         client: Any = Client(address, timeout="15s", set_as_default=False)  # type: ignore[no-untyped-call]
     except (OSError, TimeoutError, ValueError) as error:
@@ -186,7 +184,7 @@ def run_all(
                 if future.cancelled():
                     raise UserError(
                         f"The Dask scheduler at {dask} is gone. Finished runs are kept; the same "
-                        f"command goes on from there once it is back."
+                        f"command resumes once it is back."
                     )
                 error = future.exception()
                 if error is not None:
