@@ -1,13 +1,15 @@
-"""Getting a file from one of its addresses: mirrors in turn, hash before use, nothing half-done."""
+"""Getting a file from one of its addresses: mirrors in turn, hash before use, nothing half-done.
+
+A download ends: it has a largest size and a longest time, per file where the registry says so.
+"""
 
 from __future__ import annotations
 
 import hashlib
-import logging
 import shutil
-import sys
 import tarfile
 import tempfile
+import time
 import zipfile
 from collections.abc import Mapping
 from pathlib import Path
@@ -19,6 +21,8 @@ OPENML = "https://www.openml.org/api/v1/json/data/"
 
 TIMEOUT = (10.0, 60.0)
 """Seconds to connect, and between two packets: a machine without a network must fail soon."""
+MAX_MB, MAX_SECONDS = 200.0, 1800.0
+"""What one download may take unless the registry's `max_mb` and `max_seconds` say otherwise."""
 
 NO_CONNECTION = "no connection"
 
@@ -29,9 +33,6 @@ class DownloadError(Exception):
 
 def fetch(file: Mapping[str, Any], folder: Path, *, progress: bool) -> Path:
     """Download one file of the registry into `folder`, checked against its hash if it has one."""
-    import pooch  # imported late, since most runs download nothing
-
-    pooch.get_logger().setLevel(logging.WARNING)
     failures, silent = [], set()
     for address in file["urls"]:
         host = urlsplit(OPENML if address.startswith("openml:") else address).hostname
@@ -53,28 +54,64 @@ def sha256_of(path: Path) -> str:
         return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
-def _fetch_from(address: str, file: Mapping[str, Any], folder: Path, progress: bool) -> Path:
-    import pooch
+def git_blob_of(path: Path) -> str:
+    """The name that git gives to a file's content: SHA-1 of a header with the size, and the bytes."""
+    digest = hashlib.sha1(b"blob %d\0" % path.stat().st_size, usedforsecurity=False)
+    with path.open("rb") as stream:
+        while piece := stream.read(1 << 20):
+            digest.update(piece)
+    return digest.hexdigest()
 
+
+HASHES = {"sha256": ("SHA-256", sha256_of), "git_blob": ("git blob id", git_blob_of)}
+"""The registry's fields that identify a file's bytes."""
+
+
+def _fetch_from(address: str, file: Mapping[str, Any], folder: Path, progress: bool) -> Path:
     url = _openml_url(address) if address.startswith("openml:") else address
-    bar = _Bar(file["name"]) if progress else False
     with tempfile.TemporaryDirectory(dir=folder) as scratch:
-        got = pooch.retrieve(
-            url,
-            known_hash=None,
-            fname="download",
-            path=scratch,
-            downloader=pooch.HTTPDownloader(progressbar=bar, timeout=TIMEOUT),
-        )
-        archived = Path(got)
+        archived = Path(scratch) / "download"
+        _receive(url, archived, file, progress)
         plain = _extract(archived, file["member"]) if "member" in file else archived
-        expected, found = file.get("sha256"), sha256_of(plain)
-        if expected and found != expected:
-            raise ValueError(
-                f"SHA-256 is {found}, expected {expected}; the download was deleted "
-                f"(cut off on the way, or the file there has changed)"
-            )
+        for field, (name, hash_of) in HASHES.items():
+            expected = file.get(field)
+            if expected and (found := hash_of(plain)) != expected:
+                raise ValueError(
+                    f"{name} is {found}, expected {expected}; the download was deleted "
+                    f"(cut off on the way, or the file there has changed)"
+                )
         return plain.replace(folder / file["name"])
+
+
+def _receive(url: str, target: Path, file: Mapping[str, Any], progress: bool) -> None:
+    """Write what an address sends to a file, up to the file's limits of size and time."""
+    import requests
+    from rich.console import Console
+    from rich.progress import Progress
+
+    largest = float(file.get("max_mb", MAX_MB)) * 1e6
+    longest = float(file.get("max_seconds", MAX_SECONDS))
+    end = time.monotonic() + longest
+    with (
+        requests.get(url, stream=True, timeout=TIMEOUT) as answer,
+        Progress(console=Console(stderr=True), disable=not progress) as bar,
+        target.open("wb") as sink,
+    ):
+        answer.raise_for_status()
+        length = answer.headers.get("Content-Length", "")
+        task = bar.add_task(file["name"], total=int(length) if length.isdigit() else None)
+        received = 0
+        # Small pieces, because the clock is looked at between two of them.
+        for piece in answer.iter_content(1 << 14):
+            received += len(piece)
+            if received > largest:
+                raise ValueError(
+                    f"more than {largest / 1e6:g} MB, the most that this file may have"
+                )
+            if time.monotonic() > end:
+                raise ValueError(f"not finished after {longest:g} s, the longest that it may take")
+            sink.write(piece)
+            bar.update(task, advance=len(piece))
 
 
 def _openml_url(address: str) -> str:
@@ -115,23 +152,3 @@ def _reason(error: Exception) -> str:
     if isinstance(error, requests.ConnectionError | requests.Timeout):
         return NO_CONNECTION
     return " ".join(str(error).split())[:300] or type(error).__name__
-
-
-class _Bar:
-    """A one-line progress bar on standard error, in the form that pooch asks for."""
-
-    def __init__(self, name: str) -> None:
-        self.name = name
-        self.total = 0
-        self.done = 0
-
-    def update(self, n: int) -> None:
-        self.done += n
-        share = f"{self.done / self.total:4.0%} of" if self.total else f"{self.done / 1e6:.1f} of"
-        print(f"\r{self.name}: {share} {self.total / 1e6:.1f} MB ", end="", file=sys.stderr)
-
-    def reset(self) -> None:
-        self.done = 0
-
-    def close(self) -> None:
-        print(file=sys.stderr)

@@ -131,6 +131,7 @@ def test_status_counts_and_names_what_is_not_a_record(inside, tmp_path):
         "dataset": "colon",
         "edition": "prescribed",
         "state": "not tuned",
+        "core_hours": None,
     } in needs
 
 

@@ -12,6 +12,7 @@ import shutil
 import subprocess
 import sys
 import threading
+import time
 import tomllib
 import zipfile
 from dataclasses import replace
@@ -793,6 +794,82 @@ def test_a_hash_nobody_published_is_recorded_and_held_to(server, toy, nowhere, m
         loading.load(ref)
 
 
+def git_blob(content):
+    return (
+        subprocess.run(
+            ["git", "hash-object", "--stdin"], input=content, capture_output=True, check=True
+        )
+        .stdout.decode()
+        .strip()
+    )
+
+
+def test_a_git_blob_id_is_what_git_says(tmp_path):
+    for content in (b"", b"hello\n", bytes(range(256)) * 5000):
+        (tmp_path / "file").write_bytes(content)
+        assert download.git_blob_of(tmp_path / "file") == git_blob(content)
+
+
+def test_a_download_is_checked_against_its_git_blob_id(server, toy, nowhere):
+    folder, address = server
+    content = small_matlab_file()
+    (folder / "toy.mat").write_bytes(content)
+    file = {"name": "toy.mat", "git_blob": git_blob(content), "urls": [address + "toy.mat"]}
+    assert loading.load(toy(file)).X.shape == (8, 3)
+    loading._load.cache_clear()
+    shutil.rmtree(nowhere / "cache")
+    (folder / "toy.mat").write_bytes(content + b" ")
+    with pytest.raises(
+        UserError, match=f"git blob id is [0-9a-f]{{40}}, expected {git_blob(content)}"
+    ):
+        loading.load(toy(file))
+    assert not list((nowhere / "cache").rglob("toy.mat"))
+
+
+def test_a_file_with_another_git_blob_id_gets_a_note(toy, nowhere, monkeypatch):
+    monkeypatch.setenv("BENCHMARK_DATA", str(nowhere))
+    (nowhere / "toy.mat").write_bytes(small_matlab_file())
+    [note] = loading.load(toy({"name": "toy.mat", "git_blob": "0" * 40})).notes
+    assert note.startswith("toy.mat is not the registered file")
+
+
+def test_a_download_that_never_ends_is_given_up(toy, monkeypatch):
+    """One byte now and then, or no end of bytes: both have a limit."""
+
+    class Endless(http.server.BaseHTTPRequestHandler):
+        def do_GET(self):
+            self.send_response(200)
+            self.end_headers()
+            try:
+                while True:
+                    self.wfile.write(b"x" * (1 << 16) if "much" in self.path else b"x")
+                    time.sleep(0 if "much" in self.path else 0.05)
+            except OSError:
+                return
+
+        def log_message(self, *_):
+            return
+
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Endless) as endless:
+        threading.Thread(target=endless.serve_forever, daemon=True).start()
+        address = f"http://127.0.0.1:{endless.server_port}/"
+        for path, limit, reason in [
+            ("much", {"max_mb": 1}, "more than 1 MB"),
+            ("slow", {"max_seconds": 0.3}, "not finished after 0.3 s"),
+        ]:
+            monkeypatch.setattr(getting, "_unreachable", {})
+            with pytest.raises(UserError, match=reason):
+                loading.load(toy({"name": "toy.mat", "urls": [address + path], **limit}))
+        endless.shutdown()
+
+
+def test_knn_tells_whether_data_are_the_papers(cli, tmp_path):
+    done = cli("data", "check", "colon", check=0)
+    assert "62 x 2000, classes of 40 / 22" in done.stdout
+    assert "71.65 ± 12.03, equal to the printed 71.65 ± 12.03" in done.stdout
+    assert "prints no KNN cell for 'vehicle'" in cli("data", "check", "vehicle", check=2).stderr
+
+
 @pytest.mark.parametrize("form", ["zip", "tar.gz"])
 def test_a_member_is_taken_out_of_an_archive(form, server, toy, nowhere):
     folder, address = server
@@ -844,12 +921,13 @@ def test_a_cache_that_cannot_be_written_is_a_message(server, toy, nowhere, monke
         loading.load(toy({"name": "toy.mat", "urls": [address + "toy.mat"]}))
 
 
-def test_progress_bar_draws_one_line(server, capsys):
+def test_a_download_shows_its_progress(server, capsys):
     folder, address = server
     (folder / "file").write_bytes(b"x" * 100_000)
     with contextlib.chdir(folder.parent):
         download.fetch({"name": "file", "urls": [address + "file"]}, folder.parent, progress=True)
-    assert "100% of 0.1 MB" in capsys.readouterr().err
+    shown = capsys.readouterr().err
+    assert "file" in shown and "100%" in shown
 
 
 # --- imports ----------------------------------------------------------------------------------

@@ -15,7 +15,7 @@ from benchmark.report import page, steps, write_page, write_reports
 from benchmark.report.archive import Index, read
 from benchmark.report.tables import Gathered, t_quantile
 from benchmark.run.records import Store, encode
-from benchmark.tables.build import build
+from benchmark.tables.build import build_table
 from benchmark.tables.recipes import catalogue
 
 REPORTS = ROOT / "reports"
@@ -104,7 +104,7 @@ def test_every_recipe_and_every_printed_cell_is_on_the_page(data):
 
 
 def test_numbers_are_those_of_the_table(data):
-    built = build("table2", ROOT / "results")
+    built = build_table("table2", ROOT / "results")
     [shown] = [table for table in data["tables"] if table["name"] == "table2"]
     knn = [row["method"] for row in shown["rows"]].index("knn")
     colon = [column["dataset"] for column in shown["columns"]].index("colon")
@@ -173,7 +173,7 @@ def test_a_failed_run_keeps_its_place_among_the_splits(tmp_path):
     (folder / "r4f4.json").unlink()
     archive = read(Store(tmp_path))
     gathered = Gathered(archive, {})
-    table = gathered.table(build("table2", tmp_path, methods=["xgboost"], datasets=["colon"]))
+    table = gathered.table(build_table("table2", tmp_path, methods=["xgboost"], datasets=["colon"]))
     [cell] = table["cells"]
     runs = gathered.runs.values[cell["runs"]]
     assert [i for i, value in enumerate(runs) if value is None] == [7, 24]
@@ -236,7 +236,7 @@ def test_a_bar_appears_only_when_work_takes_long(monkeypatch):
 def test_doubted_cells_carry_their_finding():
     from benchmark.judge.audit import audit, doubtful
 
-    table = build("table2", ROOT / "results")
+    table = build_table("table2", ROOT / "results")
     table = replace(table, rows=tuple(row for row in table.rows if row.method == "protogate"))
     shown = Gathered(read(Store(ROOT / "results")), doubtful(audit())).table(table)
     lung = [column["dataset"] for column in shown["columns"]].index("lung")

@@ -116,7 +116,7 @@ def parser() -> argparse.ArgumentParser:
     sub.add_argument("--format", choices=["text", "json"], default="text")
 
     sub = command("data", run.data, "where the data are; fetch or import them", data_dir)
-    sub.add_argument("action", choices=["status", "get", "import"])
+    sub.add_argument("action", choices=["status", "get", "import", "check"])
     sub.add_argument("names", nargs="*", metavar="NAME", help="datasets; for import: NAME PATH")
 
     sub = command("run", run.run, "do the 25 runs of models on datasets", what, how, data_dir)

@@ -78,8 +78,9 @@ def _line(kind: str, item: dict[str, Any]) -> str:
 
 
 def data(arguments: argparse.Namespace) -> int:
-    """Show which datasets are at hand and where they come from; get some of them by download; or
-    import a file that you have (checked against the registry, then copied into the cache)."""
+    """Show which datasets are at hand and where they come from; get some of them by download;
+    import a file that you have (checked against the registry, then copied into the cache); or check
+    whether they are the paper's: KNN has no randomness, so its printed cell is a fingerprint."""
     from benchmark.data import getting
     from benchmark.text import grid
 
@@ -93,6 +94,8 @@ def data(arguments: argparse.Namespace) -> int:
             if row.state == "failed":
                 say(f"\n{row.detail}")
         return OK if all(row.state == "ready" for row in rows) else GAPS
+    if arguments.action == "check":
+        return _check_data(arguments.names)
     if len(arguments.names) != 2:
         raise UserError(
             "import takes a dataset and a file: python -m benchmark data import lung lung.mat"
@@ -102,6 +105,25 @@ def data(arguments: argparse.Namespace) -> int:
     imported = getting.import_(name, Path(path))
     print(f"{name}: imported, {imported.X.shape[0]} x {imported.X.shape[1]}.")
     return OK
+
+
+def _check_data(names: list[str]) -> int:
+    from benchmark.experiments.datacheck import check
+
+    if not names:
+        raise UserError("Name what to check: python -m benchmark data check meta-pam")
+    different = 0
+    for name in names:
+        registry.check_name("dataset", name, registry.datasets())
+        found = check(name, jobs=0)
+        sizes = " / ".join(map(str, found.classes.values()))
+        print(f"{name}: {found.shape[0]} x {found.shape[1]}, classes of {sizes}, {found.source}")
+        for note in found.notes:
+            print(f"  {note}")
+        word = "equal to" if found.same else "NOT equal to"
+        print(f"  KNN by the paper's rule: {found.ours}, {word} the printed {found.printed}")
+        different += not found.same
+    return FAILED if different else OK
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -83,8 +83,10 @@ def _compare_content(
     entry: DatasetEntry, content: str, dataset: Dataset, location: Location
 ) -> list[str]:
     """Is it the reference data, nearly the reference data, or something else?"""
-    if dataset.sha256 == content or not content:
+    if dataset.sha256 == content:
         return []
+    if not content:
+        return _other_blobs(location)
     hashes = {role: download.sha256_of(path) for role, path in location.paths.items()}
     registered = {role: location.files.get(role, {}).get("sha256") for role in hashes}
     near = np.allclose(probe(dataset.X, dataset.y), entry.probe, rtol=1e-6, atol=1e-5)
@@ -98,6 +100,16 @@ def _compare_content(
         )
     remark = "values, row order or class names are not those of the reference data, "
     return [remark + f"so single runs cannot be compared: {dataset.sha256[:12]}, {content[:12]}"]
+
+
+def _other_blobs(location: Location) -> list[str]:
+    """Where the reference is known by its file alone: a note on every file that is another one."""
+    registered = {role: location.files.get(role, {}).get("git_blob") for role in location.paths}
+    return [
+        f"{path.name} is not the registered file (git blob id {found}, expected {registered[role]})"
+        for role, path in location.paths.items()
+        if registered[role] and (found := download.git_blob_of(path)) != registered[role]
+    ]
 
 
 def _other_data(entry: DatasetEntry, location: Location, found: str, expected: object) -> str:

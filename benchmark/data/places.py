@@ -54,9 +54,9 @@ def cache_folder() -> Path:
     root = Path(benchmark.__file__).resolve().parent.parent
     if (root / "pyproject.toml").is_file():
         return root / "datasets" / "cache"
-    import pooch
+    from platformdirs import user_cache_path
 
-    return Path(pooch.os_cache("protogate-benchmark"))
+    return user_cache_path("protogate-benchmark")
 
 
 def locate(name: str) -> Location | None:
