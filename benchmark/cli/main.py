@@ -122,7 +122,7 @@ def parser() -> argparse.ArgumentParser:
     sub = verb("run", run.run, "do the 25 runs of models on datasets", what, how, data_dir)
     sub.add_argument(
         "--settings",
-        choices=["auto", "default", "tuned", "published"],
+        choices=list(run.SETTINGS),
         default="auto",
         help="auto (default): what `tune` has chosen for the model, with the switches that are "
         "named, else the registry's defaults; tuned: what it has chosen for just these switches; "

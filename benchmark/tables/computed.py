@@ -192,12 +192,12 @@ def _in_draws(printed: float | None, difference: float, draws: list[float]) -> V
 
 def _best_and_largest(cell: Cell, store: Store) -> tuple[list[float], list[float], float] | Gap:
     """Test scores of ProtoGate with the best strength (on validation) and with the largest."""
-    chosen = choices.prescribed(store.root, cell)
+    chosen = choices.resolve(store.root, cell, "own")
     if chosen is None:
         return Gap("not run", "protogate is not tuned yet", "tune")
     scores: dict[float, tuple[float, list[float]]] = {}
     for strength in LAMBDAS:
-        _, keys = keys_of(cell, {**chosen, "lam_global": strength})
+        _, keys = keys_of(cell, {**chosen.params, "lam_global": strength})
         records, _ = store.find(keys)
         good = [r["scores"] for r in records.values() if r["status"] == "ok"]
         if len(good) < len(keys):

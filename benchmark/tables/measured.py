@@ -17,8 +17,8 @@ from typing import Any
 from benchmark import paper
 from benchmark.experiments import timing
 from benchmark.progress import say
-from benchmark.protocol import choices, registry
-from benchmark.protocol.choices import EDITIONS, Choice
+from benchmark.protocol import registry
+from benchmark.protocol.choices import EDITIONS, Choice, Setting, resolve
 from benchmark.protocol.plan import Cell, Protocol
 from benchmark.protocol.spec import DataRef, RunSpec, UserError
 from benchmark.run.records import Store, refuse_mixed
@@ -116,11 +116,10 @@ def plans_of(recipe: Recipe, results: Path) -> list[_Plan]:
                 gap = Gap("not run", "not implemented yet")
                 plans.append(_Plan(method, label, "prescribed", gap=gap))
                 continue
-            base = recipe.source(method).settings == "base"
-            plans.append(_prescribed(method, label, cell, results, base))
-            params = choices.published(cell)
-            if params is not None:
-                plans.append(_known(method, label, "published", cell, params))
+            plans.append(_prescribed(method, label, cell, results, recipe.source(method).settings))
+            published = resolve(results, cell, "published")
+            if published is not None:
+                plans.append(_known(method, label, "published", cell, published))
     return plans
 
 
@@ -129,14 +128,12 @@ def _known(
     label: str,
     edition: str,
     cell: Cell,
-    params: dict[str, Any],
-    choice: Choice | None = None,
+    setting: Setting,
     base: bool = False,
 ) -> _Plan:
-    first, keys = keys_of(cell, params)
-    return _Plan(
-        method, label, edition, cell, first.params, first.setting, keys, choice=choice, base=base
-    )
+    first, keys = keys_of(cell, setting.params)
+    plan = partial(_Plan, method, label, edition, cell, first.params, first.setting, keys)
+    return plan(choice=setting.choice, base=base)
 
 
 def keys_of(cell: Cell, params: Mapping[str, Any]) -> tuple[RunSpec, tuple[str, ...]]:
@@ -147,21 +144,18 @@ def keys_of(cell: Cell, params: Mapping[str, Any]) -> tuple[RunSpec, tuple[str, 
     return first, tuple(f"{shared}/r{repeat}f{fold}" for repeat, fold in PROTOCOL.splits())
 
 
-def _prescribed(method: str, label: str, cell: Cell, results: Path, base: bool) -> _Plan:
+def _prescribed(method: str, label: str, cell: Cell, results: Path, source: str) -> _Plan:
+    base = source == "base"
     plan = partial(_Plan, method, label, "prescribed", cell, base=base)
-    chosen = choices.base_of(cell) if base else cell
-    if not (chosen.search.grid or chosen.search.ranges):
-        return _known(method, label, "prescribed", cell, dict(cell.overrides), base=base)
     try:
-        choice = choices.read_choice(results, chosen)
+        setting = resolve(results, cell, source)
     except (UserError, OSError) as error:
         say(f"not used: {error}")
         return plan(gap=Gap("not run", "the choice of settings cannot be read", "tune"))
-    if choice is not None and choices.current(choice, chosen):
-        params = {**choice.params, **cell.overrides}
-        return _known(method, label, "prescribed", cell, params, choice, base)
+    if setting is not None:
+        return _known(method, label, "prescribed", cell, setting, base)
     if base:
-        return plan(gap=Gap("not run", f"{chosen.model} is not tuned yet", "tune"))
+        return plan(gap=Gap("not run", f"{cell.entry.name} is not tuned yet", "tune"))
     tried = [keys_of(cell, params)[1] for params in cell.candidates()]
     keys = tuple(key for keys in tried for key in keys)
     return plan(keys=keys, gap=Gap("not run", "not tuned yet", "tune"))

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from benchmark.protocol.choices import base_of, prescribed, published
+from benchmark.protocol.choices import base_of, resolve
 from benchmark.protocol.plan import Cell, Protocol
 from benchmark.protocol.registry import check_name, data_ref, models
 from benchmark.protocol.spec import RunSpec, parse_name
@@ -91,14 +91,13 @@ def specs_by_edition(
     need: Need, results: Path, protocol: Protocol
 ) -> dict[str, list[RunSpec] | None]:
     """The runs behind a cell; None where the edition's settings are not known."""
-    cell, chosen = need.cell, prescribed(results, need.cell, need.settings)
-    if need.params is not None:
-        params = {"prescribed": None if chosen is None else {**chosen, **need.params}}
-    else:
-        params = {"prescribed": chosen, "published": published(cell)}
+    cell, extra = need.cell, need.params or {}
+    settings = {"prescribed": resolve(results, cell, need.settings)}
+    if need.params is None:
+        settings["published"] = resolve(results, cell, "published")
     return {
-        edition: None if known is None else cell.specs(known, protocol)
-        for edition, known in params.items()
+        edition: None if known is None else cell.specs({**known.params, **extra}, protocol)
+        for edition, known in settings.items()
     }
 
 
