@@ -1,7 +1,8 @@
 """Cells that are computed from other cells: averages of rows, rank differences, tests, ADTM.
 
-Each rule fills the places of a table that its recipe marks with `computed` or `average`. A place
-whose ingredients are incomplete gets a gap that says which ones are lacking.
+A column that its recipe marks with `computed` is a Computation: it tells which cells it reads and
+fills its places from them. A place whose ingredients are incomplete gets a gap that says which ones
+are missing.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 import base64
 import random
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from statistics import fmean
 
 from benchmark.protocol import choices, registry
@@ -19,7 +20,7 @@ from benchmark.run.records import Store
 from benchmark.tables import statistics as stats
 from benchmark.tables import transferability
 from benchmark.tables.measured import by_hand, keys_of, plans_of
-from benchmark.tables.recipes import Metric
+from benchmark.tables.recipes import Metric, Need, Recipe
 from benchmark.tables.statistics import Verdict
 from benchmark.tables.table import Gap, Result, Table
 
@@ -31,7 +32,16 @@ WITHOUT_VALIDATION = stats.RHO / 0.9
 
 Place = tuple[str, str, str, str]
 """Method, dataset, metric and edition."""
-Rule = Callable[[Table, Metric, Store], dict[Place, Result]]
+Fill = Callable[[Table, Metric, Store], dict[Place, Result]]
+
+
+@dataclass(frozen=True)
+class Computation:
+    """How a computed column is made."""
+
+    needs: Callable[[Recipe, str], list[Need]]
+    """The cells that it reads on a dataset; what is missing of them is run for the table."""
+    fill: Fill
 
 
 def with_computed(table: Table, store: Store) -> Table:
@@ -39,7 +49,7 @@ def with_computed(table: Table, store: Store) -> Table:
     found: dict[Place, Result] = {}
     for metric in table.recipe.metrics:
         if metric.computed:
-            found |= RULES[metric.computed](table, metric, store)
+            found |= COMPUTED[metric.computed].fill(table, metric, store)
         else:
             found |= _averages(table, metric)
     return replace(table, results={**table.results, **found})
@@ -190,6 +200,14 @@ def _in_draws(printed: float | None, difference: float, draws: list[float]) -> V
 # The best global strength against the largest ------------------------------------------------------
 
 
+def _strengths(_recipe: Recipe, dataset: str) -> list[Need]:
+    return [Need(_protogate(dataset), params={"lam_global": strength}) for strength in LAMBDAS]
+
+
+def _protogate(dataset: str) -> Cell:
+    return Cell(registry.models()["protogate"], registry.data_ref(dataset))
+
+
 def _best_and_largest(cell: Cell, store: Store) -> tuple[list[float], list[float], float] | Gap:
     """Test scores of ProtoGate with the best strength (on validation) and with the largest."""
     chosen = choices.resolve(store.root, cell, "own")
@@ -212,10 +230,9 @@ def _best_and_largest(cell: Cell, store: Store) -> tuple[list[float], list[float
 def _per_dataset(
     table: Table, store: Store
 ) -> dict[str, tuple[list[float], list[float], float] | Gap]:
-    entry = registry.models()["protogate"]
     found: dict[str, tuple[list[float], list[float], float] | Gap] = {}
     for dataset in table.recipe.datasets:
-        cell = Cell(entry, registry.data_ref(dataset))
+        cell = _protogate(dataset)
         made = _best_and_largest(cell, store)
         if isinstance(made, Gap) and by_hand(cell.data):
             made = Gap("data unavailable", "the data have to be fetched by hand", "data status")
@@ -282,10 +299,14 @@ def _lambda_wilcoxon(table: Table, metric: Metric, store: Store) -> dict[Place, 
 # Transferability ---------------------------------------------------------------------------------
 
 
-def _transfer(reading: str) -> Rule:
+def _masked(_recipe: Recipe, dataset: str) -> list[Need]:
+    return [Need(cell) for cell in transferability.cells_read(dataset)]
+
+
+def _transfer(reading: str) -> Fill:
     """ADTM of KNN and SVM with each selector, over the datasets where all selectors have runs."""
 
-    def rule(table: Table, metric: Metric, store: Store) -> dict[Place, Result]:
+    def fill(table: Table, metric: Metric, store: Store) -> dict[Place, Result]:
         made = transferability.build(store, table.recipe.datasets).adtm(reading)
         found: dict[Place, Result] = {}
         for method in table.recipe.methods:
@@ -299,7 +320,7 @@ def _transfer(reading: str) -> Rule:
             )
         return found
 
-    return rule
+    return fill
 
 
 # Stability ---------------------------------------------------------------------------------------
@@ -339,11 +360,12 @@ def unpacked(text: str, n_features: int) -> set[int]:
     return {i for i in range(n_features) if data[i // 8] >> (7 - i % 8) & 1}
 
 
-RULES: dict[str, Rule] = {
-    "stability": _stability,
-    "rank_difference": _rank_difference,
-    "lambda_t": _lambda_t,
-    "lambda_wilcoxon": _lambda_wilcoxon,
-    "transfer_pooled": _transfer("pooled"),
-    "transfer_means": _transfer("means"),
+COMPUTED = {
+    "stability": Computation(Recipe.rows_on, _stability),
+    "rank_difference": Computation(Recipe.rows_on, _rank_difference),
+    "lambda_t": Computation(_strengths, _lambda_t),
+    "lambda_wilcoxon": Computation(_strengths, _lambda_wilcoxon),
+    "transfer_pooled": Computation(_masked, _transfer("pooled")),
+    "transfer_means": Computation(_masked, _transfer("means")),
 }
+"""Every name that `computed` in tables.toml can take."""
