@@ -427,19 +427,6 @@ def test_the_band_is_the_standard_error():
 # Critical difference -----------------------------------------------------------------------------
 
 
-def test_ours_are_ranked_over_the_most_cells_without_a_gap(monkeypatch):
-    cells = {(m, d) for m in ("knn", "svm", "rf") for d in ("colon", "lung", "prostate")}
-    cells |= {(m, "colon") for m in paper.METHODS}  # many methods, but on one dataset only
-    cells |= {("ridge", "colon"), ("ridge", "lung")}
-    monkeypatch.setattr(
-        critical_difference.numbers, "mean", lambda _, m, d: 1.0 if (m, d) in cells else None
-    )
-    have, datasets = critical_difference.complete_block(None)
-    assert set(have) == {"knn", "svm", "rf"} and datasets == ["colon", "lung", "prostate"]
-    cells = {(m, "colon") for m in paper.METHODS}
-    assert critical_difference.complete_block(None) == ([], [])
-
-
 def test_critical_difference_of_demsars_example():
     """Four classifiers on fourteen datasets: q = 2.569, and the difference is 1.25."""
     rng = np.random.default_rng(0)
