@@ -166,9 +166,8 @@ def _pair(table: Table, method: str, dataset: str, edition: str) -> Pair | None:
 
 
 def _differences(pairs: Sequence[tuple[Sequence[float], Sequence[float]]]) -> list[float]:
-    f1 = stats.ranks([[fmean(values)] for values, _ in pairs])
-    accuracy = stats.ranks([[fmean(values)] for _, values in pairs])
-    return [(a[0] or 0.0) - (b[0] or 0.0) for a, b in zip(f1, accuracy, strict=True)]
+    f1, accuracy = ([[fmean(pair[i])] for pair in pairs] for i in (0, 1))
+    return [difference for (difference,) in stats.rank_differences(f1, accuracy)]
 
 
 def _redrawn(pairs: Sequence[Pair]) -> list[list[float]]:

@@ -394,7 +394,7 @@ class _Check:
         made = distances if self.statement.quantity == "adtm" else ranks
         scores = [made([cells[m, d].numbers for m in rows]) for d in columns]
         means = {
-            m: np.mean([score for score in mine if score is not None], axis=0).round(DIGITS)
+            m: np.nanmean([score for score in mine if score is not None], axis=0).round(DIGITS)
             for m, mine in zip(rows, zip(*scores, strict=True), strict=True)
         }
         return _Averages(means, {(m, d): cells[m, d] for m in rows for d in columns}, lacking)
