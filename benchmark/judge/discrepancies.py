@@ -26,7 +26,7 @@ from benchmark.tables import statistics as stats
 from benchmark.tables.build import build_recipe
 from benchmark.tables.recipes import Metric, Recipe, Source, follow
 from benchmark.tables.table import Gap, Result, Table
-from benchmark.text import grid
+from benchmark.text import grid, mean_std
 
 ACCURACY = Metric("balanced_accuracy", "scores.test.balanced_accuracy", "accuracy", scale=100)
 FEATURES = Metric("selected_features", "selection.mean", "features", decimals=1)
@@ -173,7 +173,7 @@ def _compare(what: str, sides: Mapping[str, Result | None], paired: bool) -> Eff
 def _shown(result: Result | None) -> str:
     if result is None or result.mean is None or not result.complete:
         return ""
-    return f"{result.mean:.2f}" + ("" if result.std is None else f" ± {result.std:.2f}")
+    return mean_std(result.mean, result.std)
 
 
 # Other computations ------------------------------------------------------------------------------
@@ -299,7 +299,7 @@ def _eval_x(spec: Mapping[str, Any], store: Store) -> list[Effect]:
         masked = [100 * r["also"]["eval-x"] for r in records]
         p = stats.corrected_resampled_t([b - a for a, b in zip(full, masked, strict=True)])[1]
         means = [stats.mean_std(values) for values in (full, masked)]
-        shown = [f"{mean:.2f} ± {std:.2f}" for mean, std in means]
+        shown = [mean_std(*pair) for pair in means]
         sides = dict(zip(("full input", "EVAL-X"), shown, strict=True))
         found.append(Effect(what, sides, means[1][0] - means[0][0], p))
     return found

@@ -22,10 +22,10 @@ from benchmark.judge.audit.findings import (
     key,
     label,
     printed,
-    shown,
 )
 from benchmark.paper import Printed
 from benchmark.tables import statistics as stats
+from benchmark.text import mean_std
 
 RANKED = (2, 15)
 RULES = {
@@ -84,7 +84,7 @@ def ranks(sheet: Sheet) -> list[Finding]:
                     table,
                     f"Table {table}, rank of {label(method)}",
                     printed(cell),
-                    f"{shown(*row)} from the printed accuracies",
+                    f"{mean_std(*row)} from the printed accuracies",
                     HOLDS if right else FAILS,
                     "" if right else _why_not(cell, row, other[method], DDOF[1 - ddof]),
                     () if right else (key(cell),),
@@ -247,7 +247,7 @@ def averages(sheet: Sheet) -> list[Finding]:
                     table,
                     f"Table {table}, average on {dataset}",
                     printed(cell),
-                    f"{shown(mean, decimals=decimals + 2)} from the {len(others)} rows",
+                    f"{mean_std(mean, decimals=decimals + 2)} from the {len(others)} rows",
                     verdict,
                     "" if verdict == HOLDS else why,
                     (key(cell),) if verdict == FAILS else (),

@@ -10,13 +10,13 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict
 
-from benchmark.judge.audit.findings import label, printed, shown, table_name
+from benchmark.judge.audit.findings import label, printed, table_name
 from benchmark.judge.cells.ledger import WORDS, Line, Ours, totals
 from benchmark.protocol.choices import EDITIONS
 from benchmark.tables.computed import DRAWS
 from benchmark.tables.convergence import MARK
 from benchmark.tables.statistics import ALPHA, RUNS, SHARE
-from benchmark.text import grid
+from benchmark.text import grid, mean_std
 
 LEGEND = (
     (
@@ -133,7 +133,7 @@ def shown_value(ours: Ours | None) -> str:
         return ""
     flag = f" {MARK}" if ours.unconverged else ""
     runs = f" (n = {ours.n})" if ours.partial else ""
-    return shown(ours.mean, ours.std, ours.decimals) + flag + runs
+    return mean_std(ours.mean, ours.std, ours.decimals) + flag + runs
 
 
 def why(line: Line) -> str:
