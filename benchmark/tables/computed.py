@@ -13,13 +13,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from statistics import fmean
 
+from benchmark.data.places import by_hand
 from benchmark.protocol import choices, registry
 from benchmark.protocol.choices import EDITIONS
 from benchmark.protocol.plan import Cell
 from benchmark.run.records import Store
 from benchmark.tables import statistics as stats
 from benchmark.tables import transferability
-from benchmark.tables.measured import by_hand, keys_of, plans_of
+from benchmark.tables.measured import keys_of, plans_of
 from benchmark.tables.recipes import Metric, Need, Recipe
 from benchmark.tables.statistics import Verdict
 from benchmark.tables.table import Gap, Result, Table
@@ -233,7 +234,7 @@ def _per_dataset(
     for dataset in table.recipe.datasets:
         cell = _protogate(dataset)
         made = _best_and_largest(cell, store)
-        if isinstance(made, Gap) and by_hand(cell.data):
+        if isinstance(made, Gap) and by_hand(cell.data.name):
             made = Gap("data unavailable", "the data have to be fetched by hand", "data status")
         found[dataset] = made
     return found

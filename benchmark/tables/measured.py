@@ -7,7 +7,7 @@ every gap has a reason and every number can be traced to its records. Nothing is
 from __future__ import annotations
 
 import re
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -15,12 +15,13 @@ from pathlib import Path
 from typing import Any
 
 from benchmark import paper
+from benchmark.data.places import by_hand
 from benchmark.experiments import timing
 from benchmark.progress import say
 from benchmark.protocol import registry
 from benchmark.protocol.choices import EDITIONS, Choice, Setting, resolve
 from benchmark.protocol.plan import Cell, Protocol
-from benchmark.protocol.spec import DataRef, RunSpec, UserError
+from benchmark.protocol.spec import RunSpec, UserError
 from benchmark.run.records import Store, refuse_mixed
 from benchmark.tables import statistics as stats
 from benchmark.tables.convergence import failure
@@ -178,7 +179,7 @@ def _timed(recipe: Recipe, plan: _Plan, metric: Metric, results: Path) -> Result
     timed = timing.read(results, plan.cell) if plan.cell else None
     if timed is None:
         gap = plan.gap if plan.cell is None else Gap("not run", "not timed yet", "time")
-        if plan.cell and by_hand(plan.cell.data):
+        if plan.cell and by_hand(plan.cell.data.name):
             gap = Gap("data unavailable", "the data have to be fetched by hand", "data status")
         assert gap is not None
         return replace(result, gap=gap, verdict=Verdict(gap.word, gap.reason))
@@ -243,7 +244,13 @@ def _result(
     gap = None
     if len(values) < planned:
         gap = _gap(recipe, plan, failures, len(good), len(measured) - len(values), lost)
-        if not found and not lost and not dataset_in_use and plan.cell and by_hand(plan.cell.data):
+        if (
+            not found
+            and not lost
+            and not dataset_in_use
+            and plan.cell
+            and by_hand(plan.cell.data.name)
+        ):
             gap = Gap("data unavailable", "the data have to be fetched by hand", "data status")
     return replace(result, gap=gap, note=_note(plan), verdict=_verdict(result, gap, metric))
 
@@ -272,18 +279,6 @@ def _gap(
         return Gap("not run", "not run yet", again)
     detail = ", ".join(filter(None, parts))
     return Gap("incomplete", f"{good - undefined} of {planned} runs: {detail}", again)
-
-
-def by_hand(data: DataRef) -> bool:
-    """Whether a dataset comes neither with the project nor from an address.
-
-    Judged by the registry and not by this machine: a report must not depend on where it is built.
-    """
-    entry = registry.datasets()[data.name]
-    sources: dict[str, list[bool]] = defaultdict(list)
-    for file in entry.files:
-        sources[file.get("source", file["name"])].append("urls" in file)
-    return bool(sources) and not entry.embedded and not any(map(all, sources.values()))
 
 
 def _named(plan: _Plan) -> str:
