@@ -21,6 +21,7 @@ from benchmark.judge.audit.derived import matching, rank_rows
 from benchmark.judge.audit.findings import sheet
 from benchmark.protocol import registry
 from benchmark.protocol.choices import EDITIONS
+from benchmark.protocol.plan import Protocol
 from benchmark.run.records import Store
 from benchmark.tables import statistics as stats
 from benchmark.tables.build import build_recipe
@@ -255,7 +256,7 @@ def _records(model: str, dataset: str, store: Store) -> list[dict[str, Any]]:
     if not result.complete:
         return []
     folder = f"{model}/{registry.data_ref(dataset).folder}/{result.setting}"
-    keys = [f"{folder}/r{r}f{f}" for r in range(5) for f in range(5)]
+    keys = [f"{folder}/r{repeat}f{fold}" for repeat, fold in Protocol().splits()]
     return list(store.find(keys)[0].values())
 
 

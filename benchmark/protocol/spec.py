@@ -18,10 +18,11 @@ SCHEMA = 1
 REPEATS = 5
 FOLDS = 5
 """The paper's protocol: five times a stratified five-fold split, 25 runs."""
+VALID_SIZE = 0.1
+"""Share of the rows outside the test part that validate."""
 SEED = 42
 """What every run draws from, unless a model's name says `:random_state=...`."""
 
-SCORES = ("balanced_accuracy", "accuracy", "weighted_f1", "auroc")
 PARTS = ("train", "valid", "test")
 
 FAILURES = {
@@ -94,7 +95,7 @@ class RunSpec:
     params: dict[str, Any]
     """The complete settings handed to the model, apart from `random_state`."""
     folds: int = FOLDS
-    valid_size: float = 0.1
+    valid_size: float = VALID_SIZE
     seed: int = SEED
     """What training starts from. The splits do not depend on it."""
     revision: int = 1

@@ -7,23 +7,24 @@ are missing.
 
 from __future__ import annotations
 
-import base64
 import random
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from statistics import fmean
+from typing import Any
 
 from benchmark.data.places import by_hand
 from benchmark.protocol import choices, registry
 from benchmark.protocol.choices import EDITIONS
 from benchmark.protocol.plan import Cell
+from benchmark.run.features import unpacked
 from benchmark.run.records import Store
 from benchmark.tables import statistics as stats
 from benchmark.tables import transferability
 from benchmark.tables.measured import keys_of, plans_of
 from benchmark.tables.recipes import Metric, Need, Recipe
 from benchmark.tables.statistics import Verdict
-from benchmark.tables.table import Gap, Result, Table
+from benchmark.tables.table import Gap, Result, Table, beside_printed
 
 DRAWS = 200
 LAMBDAS = (0.0, 1e-4, 3e-4, 5e-4, 7e-4, 1e-3)
@@ -62,28 +63,10 @@ def _made(
     dataset: str,
     metric: Metric,
     edition: str = "prescribed",
-    values: tuple[float, ...] = (),
-    gap: Gap | None = None,
-    verdict: Verdict | None = None,
-    model: str = "",
-    note: str = "",
+    **fields: Any,
 ) -> dict[Place, Result]:
-    result = Result(
-        method=method,
-        dataset=dataset,
-        metric=metric.name,
-        edition=edition,
-        values=values,
-        planned=max(len(values), 1),
-        verdict=Verdict(gap.word, gap.reason) if gap else Verdict("not in paper", "no such cell"),
-        printed=table.recipe.printed(method, dataset, metric.name),
-        gap=gap,
-        model=model,
-        note=note,
-    )
-    return {
-        (method, dataset, metric.name, edition): replace(result, verdict=verdict or result.verdict)
-    }
+    result = beside_printed(table.recipe, method, dataset, metric, edition, **fields)
+    return {(method, dataset, metric.name, edition): result}
 
 
 # Averages of rows --------------------------------------------------------------------------------
@@ -352,12 +335,6 @@ def _stability(table: Table, metric: Metric, store: Store) -> dict[Place, Result
             continue
         found |= _made(table, *place, metric, values=(value,))
     return found
-
-
-def unpacked(text: str, n_features: int) -> set[int]:
-    """The set of features that a record's `core` stands for."""
-    data = base64.b64decode(text)
-    return {i for i in range(n_features) if data[i // 8] >> (7 - i % 8) & 1}
 
 
 COMPUTED = {

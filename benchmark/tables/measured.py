@@ -27,7 +27,7 @@ from benchmark.tables import statistics as stats
 from benchmark.tables.convergence import failure
 from benchmark.tables.recipes import Metric, Recipe, Record, follow
 from benchmark.tables.statistics import Sample, Verdict
-from benchmark.tables.table import Gap, Result, Row, Table
+from benchmark.tables.table import Gap, Result, Row, Table, beside_printed
 
 PROTOCOL = Protocol()
 
@@ -164,18 +164,9 @@ def _prescribed(method: str, label: str, cell: Cell, results: Path, source: str)
 
 def _timed(recipe: Recipe, plan: _Plan, metric: Metric, results: Path) -> Result:
     """A cell of times or sizes, from the timed runs."""
-    printed = recipe.printed(plan.method, plan.dataset, metric.name)
-    result = Result(
-        method=plan.method,
-        dataset=plan.dataset,
-        metric=metric.name,
-        edition=plan.edition,
-        values=(),
-        planned=timing.REPEATS,
-        verdict=Verdict("not run", ""),
-        printed=printed,
-        model=plan.cell.model if plan.cell else "",
-    )
+    place = plan.method, plan.dataset, metric, plan.edition
+    model = plan.cell.model if plan.cell else ""
+    result = beside_printed(recipe, *place, planned=timing.REPEATS, model=model)
     timed = timing.read(results, plan.cell) if plan.cell else None
     if timed is None:
         gap = plan.gap if plan.cell is None else Gap("not run", "not timed yet", "time")
@@ -221,15 +212,14 @@ def _result(
     values = tuple(value for value in measured if value is not None)
     planned = len(PROTOCOL.splits())
     failures = dict(Counter(record["status"] for record in failed))
-    result = Result(
-        method=plan.method,
-        dataset=plan.dataset,
-        metric=metric.name,
-        edition=plan.edition,
+    result = beside_printed(
+        recipe,
+        plan.method,
+        plan.dataset,
+        metric,
+        plan.edition,
         values=values,
         planned=planned,
-        verdict=Verdict("not run", ""),
-        printed=recipe.printed(plan.method, plan.dataset, metric.name),
         setting=plan.setting,
         params=plan.params,
         choice=plan.choice,

@@ -19,11 +19,20 @@ from benchmark.protocol.spec import UserError, parse_name
 
 Record = dict[str, Any]
 
+GROUPS = {"real": list(paper.DATASETS)}
+"""Datasets that many tables share, by the name that tables.toml gives them."""
+
 
 @cache
 def catalogue() -> dict[str, dict[str, Any]]:
     """The recipes of all tables, by name, as they are written down."""
-    return tomllib.loads(files("benchmark.tables").joinpath("tables.toml").read_text("utf-8"))
+    text = files("benchmark.tables").joinpath("tables.toml").read_text("utf-8")
+    return {
+        name: {**entry, "datasets": GROUPS[entry["datasets"]]}
+        if isinstance(entry["datasets"], str)
+        else entry
+        for name, entry in tomllib.loads(text).items()
+    }
 
 
 DIGITS = 3

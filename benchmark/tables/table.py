@@ -11,7 +11,7 @@ from benchmark.paper import Printed
 from benchmark.protocol.choices import Choice
 from benchmark.tables import statistics as stats
 from benchmark.tables.convergence import Failure
-from benchmark.tables.recipes import Recipe
+from benchmark.tables.recipes import Metric, Recipe
 from benchmark.tables.statistics import Verdict
 
 Pair = tuple[float, float | None]
@@ -99,6 +99,35 @@ class Result:
     def shown_std(self) -> float | None:
         """The deviation that the table prints."""
         return stats.mean_std(self.within)[0] if self.within else self.std
+
+
+def beside_printed(
+    recipe: Recipe,
+    method: str,
+    dataset: str,
+    metric: Metric,
+    edition: str = "prescribed",
+    *,
+    values: tuple[float, ...] = (),
+    gap: Gap | None = None,
+    verdict: Verdict | None = None,
+    **fields: Any,
+) -> Result:
+    """A result with the paper's cell beside it; a gap is its own verdict."""
+    if verdict is None:
+        verdict = Verdict(gap.word, gap.reason) if gap else Verdict("not in paper", "no such cell")
+    return Result(
+        method=method,
+        dataset=dataset,
+        metric=metric.name,
+        edition=edition,
+        values=values,
+        planned=fields.pop("planned", max(len(values), 1)),
+        verdict=verdict,
+        printed=recipe.printed(method, dataset, metric.name),
+        gap=gap,
+        **fields,
+    )
 
 
 @dataclass(frozen=True)
