@@ -67,15 +67,13 @@ class Worker:
             reply, broken = self._wait(process, start) if self._ready else (None, "killed")
         except BrokenPipeError:
             reply, broken = None, "killed"
-        elapsed = round(time.monotonic() - start, 3)
         if reply is None:
+            elapsed = round(time.monotonic() - start, 3)
             message = self._explain(broken)
             tail = self._stop()
             return failed(spec, broken, message, tail, {"seconds": {"total": elapsed}})
         arrays = reply["arrays"]
-        record = reply["record"]
-        record["meta"]["seconds"] = {**record["meta"].get("seconds", {}), "total": elapsed}
-        return Outcome(record, base64.b64decode(arrays) if arrays else None)
+        return Outcome(reply["record"], base64.b64decode(arrays) if arrays else None)
 
     def close(self) -> None:
         """End the child, also in the middle of a run that another thread waits for."""
