@@ -169,7 +169,7 @@ def parser() -> argparse.ArgumentParser:
     sub.add_argument(
         "--table", type=positive, action="append", metavar="N", help="only this table (repeatable)"
     )
-    sub.add_argument("--format", choices=["md", "csv", "json", "html"], default="md")
+    sub.add_argument("--format", choices=["md", "csv", "json"], default="md")
     sub.add_argument(
         "--all", action="store_true", help="in Markdown, also cells with nothing to compare"
     )
@@ -232,7 +232,7 @@ def parser() -> argparse.ArgumentParser:
     sub = verb(
         "reproduce", tables.reproduce, "run what a table is missing, then show it", how, data_dir
     )
-    sub.add_argument("table", help="table2, or another recipe (`list tables`), or figure3")
+    sub.add_argument("table", help="table2, or another recipe (`list tables`)")
     sub.add_argument(
         "--budget",
         type=budget,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -181,6 +181,23 @@ class Table:
     def complete(self) -> bool:
         """Whether everything that was asked for exists."""
         return bool(self.shown) and all(result.complete for result in self.shown)
+
+    def has(self, models: Sequence[str] | None, datasets: Sequence[str] | None) -> bool:
+        """Whether every cell of these models and datasets exists; None asks for all of them.
+
+        What is computed from other cells counts only where nothing is left out.
+        """
+        if models is None and datasets is None:
+            return self.complete
+        computed = {metric.name for metric in self.recipe.metrics if metric.computed}
+        asked = [
+            result
+            for result in self.shown
+            if result.metric not in computed
+            and (models is None or {result.method, result.model} & set(models))
+            and (datasets is None or result.dataset in datasets)
+        ]
+        return bool(asked) and all(result.complete for result in asked)
 
     @property
     def fully_ranked(self) -> bool:
