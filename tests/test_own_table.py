@@ -549,7 +549,7 @@ def test_300_megabytes(tmp_path):
             file.flush()
     program = (
         "import sys, resource\n"
-        "from benchmark import data\n"
+        "from benchmark.data import load as loading\n"
         "d = loading.load(loading.own_table(sys.argv[1], 'group'))\n"
         "print(d.X.nbytes, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024)\n"
     )
