@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from benchmark.data.load import load
 from benchmark.files import write_atomic
-from benchmark.protocol.choices import prescribed
+from benchmark.protocol.choices import resolve
 from benchmark.protocol.plan import Cell
 from benchmark.protocol.registry import load_class, make_spec, models
 from benchmark.protocol.spec import SCHEMA, RunSpec, UserError
@@ -76,9 +76,9 @@ class Specimen:
 
 def spec_of(results: Path, cell: Cell, repeat: int, fold: int) -> tuple[RunSpec, str]:
     """The run that a specimen is made of: the chosen settings, where there is a choice."""
-    chosen = prescribed(results, cell)
-    origin = "default" if chosen is None else "tuned"
-    return make_spec(cell.entry, cell.data, chosen or cell.overrides, repeat, fold), origin
+    setting = resolve(results, cell, "own", "default")
+    assert setting is not None
+    return make_spec(cell.entry, cell.data, setting.params, repeat, fold), setting.origin
 
 
 def make(spec: RunSpec, origin: str, embed: Embed | None = None) -> Specimen:

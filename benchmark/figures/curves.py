@@ -103,8 +103,8 @@ def read(results: Path) -> dict[tuple[str, str], Runs]:
         for dataset in paper.DATASETS if entry else ():
             assert entry is not None
             cell = Cell(entry, registry.data_ref(dataset))
-            params = choices.prescribed(results, cell)
-            specs = [] if params is None else cell.specs(params, Protocol())
+            setting = choices.resolve(results, cell, "own")
+            specs = [] if setting is None else cell.specs(setting.params, Protocol())
             runs = []
             for spec in specs:
                 records, _ = store.find([spec.key])

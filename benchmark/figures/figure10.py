@@ -82,10 +82,11 @@ def read(results: Path) -> Points:
     found: dict[tuple[str, float], dict[float, Point]] = {}
     for dataset in paper.DATASETS:
         cell = Cell(entry, registry.data_ref(dataset))
-        chosen = choices.prescribed(results, cell) or {}
+        chosen = choices.resolve(results, cell, "own", "default")
+        assert chosen is not None
         for local in LOCAL:
             for strength in GLOBAL:
-                params = {**chosen, "lam_global": strength, "lam_local": local}
+                params = {**chosen.params, "lam_global": strength, "lam_local": local}
                 records, _ = store.find([s.key for s in cell.specs(params, Protocol())])
                 good = [r for r in records.values() if r["status"] == "ok"]
                 if good:

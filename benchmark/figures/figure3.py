@@ -59,7 +59,7 @@ PANELS = (
 
 def draw(results: Path) -> Figure:
     table = numbers.real(results)
-    have, datasets = numbers.compared(table)
+    have, datasets = table.ranked
     printed, ours = _printed(), _ours(table, results)
     rows: list[tuple[str, Sequence[Points], Sequence[Points]]] = [
         ("paper, 7 datasets", _panels(printed, paper.METHODS, paper.DATASETS), [{}, {}, {}])

@@ -53,13 +53,6 @@ def mean(table: Table, method: str, dataset: str, metric: Metric = ACCURACY) -> 
     return result.mean if result and result.complete else None
 
 
-def compared(table: Table) -> tuple[list[str], list[str]]:
-    """Methods and datasets of which we have every cell: what averages over datasets can use."""
-    methods, datasets = table.ranked
-    have = [m for m in methods if all(mean(table, m, d) is not None for d in datasets)]
-    return have, list(datasets)
-
-
 def printed(number: int, method: str, dataset: str, metric: str) -> float | None:
     cell = paper.cell(number, method, dataset, metric)
     return cell.mean if cell else None

@@ -11,7 +11,8 @@ from benchmark.progress import say
 from benchmark.protocol.plan import Protocol
 from benchmark.run.costs import Costs, runs_of_search
 from benchmark.run.records import Problem, Store
-from benchmark.tables.needs import Need, needs, searched_cell, specs_by_edition, timed
+from benchmark.tables.needs import needs, searched_cell, specs_by_edition, timed
+from benchmark.tables.recipes import Need
 from benchmark.text import grid
 
 Row = dict[str, Any]

@@ -1,8 +1,12 @@
-"""The paper against itself: everything it derives or states, recomputed from what it prints."""
+"""The paper against itself: everything it derives or states, recomputed from what it prints.
+
+Who is better than whom is not here: those sentences are claims, which are checked on the printed
+cells and on ours by the same machine.
+"""
 
 from __future__ import annotations
 
-from benchmark.judge.audit import bounds, derived, orderings, repeats, statements
+from benchmark.judge.audit import bounds, derived, repeats, statements
 from benchmark.judge.audit.findings import FAILS, TEXT, Finding, Key, Sheet
 from benchmark.judge.audit.findings import sheet as as_printed
 
@@ -10,7 +14,7 @@ from benchmark.judge.audit.findings import sheet as as_printed
 def audit(sheet: Sheet | None = None) -> list[Finding]:
     """All findings, table by table, the prose last."""
     sheet = sheet or as_printed()
-    modules = (derived, repeats, bounds, statements, orderings)
+    modules = (derived, repeats, bounds, statements)
     found = [finding for module in modules for finding in module.all_findings(sheet)]
     return sorted(found, key=lambda finding: (finding.table == TEXT, finding.table))
 
