@@ -7,6 +7,7 @@ that tuning wrote. `published`: what reproduces the printed cell, from the regis
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -124,17 +125,23 @@ def base_of(cell: Cell) -> Cell:
     return replace(cell, overrides={})
 
 
-def prescribed(results: Path, cell: Cell, source: str = "own") -> dict[str, Any] | None:
+def prescribed(
+    results: Path,
+    cell: Cell,
+    source: str = "own",
+    read: Callable[[Cell], Choice | None] | None = None,
+) -> dict[str, Any] | None:
     """The tuned settings; None if the cell has a search and was not tuned yet.
 
-    With `base`, a variant takes what was chosen for the model without its switches.
+    With `base`, a variant takes what was chosen for the model without its switches. `read` is for
+    those who have a memory of choices.
     """
     if source == "base" and cell.overrides:
-        chosen = prescribed(results, base_of(cell))
+        chosen = prescribed(results, base_of(cell), read=read)
         return None if chosen is None else {**chosen, **cell.overrides}
     if not (cell.search.grid or cell.search.ranges):
         return dict(cell.overrides)
-    choice = read_choice(results, cell)
+    choice = read(cell) if read else read_choice(results, cell)
     return None if choice is None or not current(choice, cell) else choice.params
 
 

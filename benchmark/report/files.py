@@ -22,8 +22,8 @@ from benchmark.report.gather import Judged, gather, judge
 from benchmark.report.page import assemble
 from benchmark.run.records import Store
 from benchmark.tables import render
-from benchmark.tables.build import build_recipe
-from benchmark.tables.recipes import catalogue, read_recipe
+from benchmark.tables.build import build_from
+from benchmark.tables.recipes import catalogue
 from benchmark.tables.table import Table
 
 Step = Callable[[str], None]
@@ -78,7 +78,7 @@ def write_reports(
 def _tables(store: Store, step: Step) -> dict[str, Table]:
     built = {}
     for name in catalogue():
-        built[name] = build_recipe(read_recipe(name), store.root, store=store)
+        built[name] = build_from(store, name)
         step(name)
     return built
 

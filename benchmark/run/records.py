@@ -58,8 +58,8 @@ def decode(content: bytes, only: Sequence[str] | None = None) -> dict[str, Any]:
     With `only`, just these fields and the required ones are read where the text is as `encode`
     writes it. The checksum is always that of the whole.
     """
-    lines = content.removeprefix(b"{\n").removesuffix(b"\n}\n").split(b",\n")
-    sealed = _sealed(lines)
+    lines = content[2:-3].split(b",\n")
+    sealed = content[:2] == b"{\n" and content[-3:] == b"\n}\n" and _sealed(lines)
     if sealed and only is not None:
         wanted = {name.encode() for name in (*REQUIRED, *only)}
         lines = [line for line in lines if line.split(b'"', 2)[1] in wanted]

@@ -192,7 +192,7 @@ def _in_draws(printed: float | None, difference: float, draws: list[float]) -> V
 
 def _best_and_largest(cell: Cell, store: Store) -> tuple[list[float], list[float], float] | Gap:
     """Test scores of ProtoGate with the best strength (on validation) and with the largest."""
-    chosen = choices.prescribed(store.root, cell)
+    chosen = choices.prescribed(store.root, cell, read=store.choice)
     if chosen is None:
         return Gap("not run", "protogate is not tuned yet", "tune")
     scores: dict[float, tuple[float, list[float]]] = {}
@@ -286,7 +286,10 @@ def _transfer(reading: str) -> Rule:
     """ADTM of KNN and SVM with each selector, over the datasets where all selectors have runs."""
 
     def rule(table: Table, metric: Metric, store: Store) -> dict[Place, Result]:
-        made = transferability.build(store, table.recipe.datasets).adtm(reading)
+        datasets = table.recipe.datasets
+        made = store.once(
+            ("transferability", datasets), lambda: transferability.build(store, datasets)
+        ).adtm(reading)
         found: dict[Place, Result] = {}
         for method in table.recipe.methods:
             simple, _, selector = method.partition("|selector=")
@@ -308,7 +311,7 @@ def _transfer(reading: str) -> Rule:
 def _stability(table: Table, metric: Metric, store: Store) -> dict[Place, Result]:
     """How much the runs of a method agree on the features that most samples select."""
     found: dict[Place, Result] = {}
-    for plan in plans_of(table.recipe, store.root):
+    for plan in plans_of(table.recipe, store):
         if plan.edition != "prescribed" or (plan.cell and plan.cell.entry.selects == "none"):
             continue
         place = plan.method, plan.dataset

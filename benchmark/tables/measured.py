@@ -36,7 +36,7 @@ def measure(recipe: Recipe, store: Store, editions: Sequence[str] = EDITIONS) ->
     for edition in editions:
         registry.check_name("edition", edition, EDITIONS)
     only_computed = all(metric.computed for metric in recipe.metrics)
-    plans = [] if only_computed else plans_of(recipe, store.root)
+    plans = [] if only_computed else plans_of(recipe, store)
     records, problems = store.find(list(dict.fromkeys(k for plan in plans for k in plan.keys)))
     for problem in problems:
         say(f"not used: {problem}\n  `python -m benchmark reproduce {recipe.name}` renews it.")
@@ -104,7 +104,7 @@ class _Plan:
         return [records[key] for key in self.keys if key in records]
 
 
-def plans_of(recipe: Recipe, results: Path) -> list[_Plan]:
+def plans_of(recipe: Recipe, store: Store) -> list[_Plan]:
     """The runs behind every cell of a table that is measured and not computed."""
     plans = []
     for method in recipe.methods:
@@ -117,7 +117,7 @@ def plans_of(recipe: Recipe, results: Path) -> list[_Plan]:
                 plans.append(_Plan(method, label, "prescribed", gap=gap))
                 continue
             base = recipe.source(method).settings == "base"
-            plans.append(_prescribed(method, label, cell, results, base))
+            plans.append(_prescribed(method, label, cell, store, base))
             params = choices.published(cell)
             if params is not None:
                 plans.append(_known(method, label, "published", cell, params))
@@ -147,13 +147,13 @@ def keys_of(cell: Cell, params: Mapping[str, Any]) -> tuple[RunSpec, tuple[str, 
     return first, tuple(f"{shared}/r{repeat}f{fold}" for repeat, fold in PROTOCOL.splits())
 
 
-def _prescribed(method: str, label: str, cell: Cell, results: Path, base: bool) -> _Plan:
+def _prescribed(method: str, label: str, cell: Cell, store: Store, base: bool) -> _Plan:
     plan = partial(_Plan, method, label, "prescribed", cell, base=base)
     chosen = choices.base_of(cell) if base else cell
     if not (chosen.search.grid or chosen.search.ranges):
         return _known(method, label, "prescribed", cell, dict(cell.overrides), base=base)
     try:
-        choice = choices.read_choice(results, chosen)
+        choice = store.choice(chosen)
     except (UserError, OSError) as error:
         say(f"not used: {error}")
         return plan(gap=Gap("not run", "the choice of settings cannot be read", "tune"))
