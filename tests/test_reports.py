@@ -15,7 +15,7 @@ from benchmark.report import page, steps, write_page, write_reports
 from benchmark.report.archive import Index, read
 from benchmark.report.tables import Gathered, t_quantile
 from benchmark.run.records import Store, encode
-from benchmark.tables.build import build
+from benchmark.tables.build import build_table as build
 from benchmark.tables.recipes import catalogue
 
 REPORTS = ROOT / "reports"

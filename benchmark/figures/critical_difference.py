@@ -11,13 +11,13 @@ import itertools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from benchmark import paper
 from benchmark.figures import numbers, style
+from benchmark.run.records import Store
 from benchmark.tables import statistics as stats
 from benchmark.tables.table import Table
 
@@ -83,17 +83,33 @@ def complete_block(table: Table) -> tuple[list[str], list[str]]:
     return best
 
 
-def draw(results: Path) -> Figure:
-    table = numbers.real(results)
+@dataclass(frozen=True)
+class Shown:
+    """What is ranked."""
+
+    printed: list[list[float | None]]
+    ours: list[list[float | None]]
+    have: list[str]
+    datasets: list[str]
+
+
+def read(store: Store) -> Shown:
+    table = numbers.real(store)
     have, datasets = complete_block(table)
     printed = [
         [numbers.printed(2, m, d, "balanced_accuracy") for d in paper.DATASETS]
         for m in paper.METHODS
     ]
-    rankings = [("paper", rank(printed, paper.METHODS))]
+    return Shown(
+        printed, [[numbers.mean(table, m, d) for d in datasets] for m in have], have, datasets
+    )
+
+
+def draw(shown: Shown) -> Figure:
+    have, datasets = shown.have, shown.datasets
+    rankings = [("paper", rank(shown.printed, paper.METHODS))]
     if have:
-        ours = [[numbers.mean(table, m, d) for d in datasets] for m in have]
-        rankings.append(("ours", rank(ours, have)))
+        rankings.append(("ours", rank(shown.ours, have)))
 
     heights = [_height(ranking) for _, ranking in rankings]
     figure = style.figure(style.TWO_COLUMNS, 0.35 + 0.145 * sum(heights))
