@@ -40,11 +40,17 @@ FIGURES = {
 
 def read(name: str, store: Store) -> Any:
     """What the figure called `name` is drawn from; a UserError if the records do not allow it."""
+    check_name("figure", name, FIGURES)
     return _module(name).read(store)
 
 
-def draw(name: str, data: Any) -> Figure:
-    """The figure called `name`, from what `read` gave."""
+def draw(name: str, results: Path) -> Figure:
+    """The figure called `name`, from the records below `results`."""
+    return drawn(name, read(name, Store(results, remember=True)))
+
+
+def drawn(name: str, data: Any) -> Figure:
+    """The same from what `read` gave."""
     from benchmark.figures import style
 
     with style.applied():
@@ -53,7 +59,6 @@ def draw(name: str, data: Any) -> Figure:
 
 
 def _module(name: str) -> Any:
-    check_name("figure", name, FIGURES)
     return import_module(f"benchmark.figures.{name.replace('-', '_')}")
 
 
@@ -61,13 +66,13 @@ def save(name: str, data: Any, folder: Path) -> list[Path]:
     """Draw a figure and write it to a folder; returns the files."""
     from benchmark.figures import style
 
-    files = style.save(draw(name, data), name, folder)
+    files = style.save(drawn(name, data), name, folder)
     (folder / f"{name}.md").unlink(missing_ok=True)
     return files
 
 
 def write(name: str, results: Path, folder: Path) -> list[Path]:
-    """The same from the records below `results`.
+    """The same from the records below `results`, whether or not they have changed.
 
     Where they do not allow it, NAME.md says why and what to run, and the error goes on.
     """
@@ -79,14 +84,11 @@ def write(name: str, results: Path, folder: Path) -> list[Path]:
         data = read(name, Store(results, remember=True))
     except UserError as error:
         explain(name, error, results, folder)
+        inputs.write(folder, known)
         raise
-    else:
-        files = save(name, data, folder)
-        known[name] = inputs.entry(name, data, folder)
-        return files
-    finally:
-        if known or (folder / inputs.NAME).exists():
-            inputs.write(folder, known)
+    files = save(name, data, folder)
+    inputs.write(folder, {**known, name: inputs.entry(name, data, folder)})
+    return files
 
 
 def explain(name: str, error: UserError, results: Path, folder: Path) -> Path:

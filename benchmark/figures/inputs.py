@@ -19,13 +19,13 @@ from typing import Any
 import numpy as np
 
 from benchmark.files import write_atomic
-from benchmark.protocol.spec import digest
+from benchmark.protocol.spec import canonical, digest
 
 NAME = "inputs.json"
 SUFFIXES = (".png", ".svg")
 LENGTH = 16
-CODE = ("figures/*.py", "paper/__init__.py", "tables/statistics.py")
-"""What runs while a figure is drawn. What runs before shows in what the figure reads."""
+CODE = ("figures/*.py", "paper/__init__.py", "paper/reference.csv", "tables/statistics.py")
+"""What runs or is read while a figure is drawn. What runs before shows in what the figure reads."""
 LIBRARIES = ("matplotlib", "numpy", "pillow", "kiwisolver", "scipy")
 """Drawing, arithmetic, pixels, arrangement, and the tests in a figure."""
 
@@ -47,9 +47,10 @@ def _tools() -> list[str]:
 
 def _plain(value: Any) -> Any:
     """The same as JSON, in which different values are different texts."""
-    if value is None or isinstance(value, (bool, int, float, str)):
-        # Not a number by itself: JSON has none.
-        return repr(value) if isinstance(value, float) else value
+    if isinstance(value, float):
+        return [repr(value)]  # JSON has no nan
+    if value is None or isinstance(value, (bool, int, str)):
+        return value
     if isinstance(value, (list, tuple)):
         return [_plain(item) for item in value]
     if isinstance(value, Mapping):  # the order may be one in which things are drawn
@@ -82,6 +83,6 @@ def entry(name: str, data: Any, folder: Path) -> dict[str, str]:
 
 def write(folder: Path, known: Mapping[str, dict[str, str]]) -> Path:
     """Keep what is known of the figures in a folder."""
-    text = json.dumps(dict(sorted(known.items())), indent=1)
-    write_atomic(folder / NAME, f"{text}\n".encode())
+    lines = [f"{json.dumps(name)}: {canonical(known[name])}" for name in sorted(known)]
+    write_atomic(folder / NAME, ("{\n" + ",\n".join(lines) + "\n}\n").encode())
     return folder / NAME
