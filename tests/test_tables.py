@@ -622,7 +622,7 @@ def test_the_papers_own_numbers_give_the_papers_table(whole):
     assert "all 25 runs failed: 25 diverged" in text
 
     # Reading the files is the work; all the rest may not cost several times as much.
-    keys = [key for plan in measured.plans_of(table.recipe, whole) for key in plan.keys]
+    keys = [key for plan in measured.plans_of(table.recipe, Store(whole)) for key in plan.keys]
     started = time.process_time()
     Store(whole).find(keys)
     assert building < 4 * (time.process_time() - started)

@@ -10,13 +10,13 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from benchmark import paper
 from benchmark.figures import numbers, style
+from benchmark.run.records import Store
 from benchmark.tables import statistics as stats
 
 LEVEL = 0.05
@@ -64,8 +64,18 @@ def rank(scores: stats.Scores, methods: Sequence[str]) -> Ranking:
     )
 
 
-def draw(results: Path) -> Figure:
-    table = numbers.real(results)
+@dataclass(frozen=True)
+class Shown:
+    """What is ranked."""
+
+    printed: list[list[float | None]]
+    ours: list[list[float | None]]
+    have: tuple[str, ...]
+    datasets: tuple[str, ...]
+
+
+def read(store: Store) -> Shown:
+    table = numbers.real(store)
     have, datasets = table.ranked
     if len(have) < 3 or len(datasets) < 2:
         have, datasets = (), ()  # too few for a test
@@ -73,10 +83,16 @@ def draw(results: Path) -> Figure:
         [numbers.printed(2, m, d, "balanced_accuracy") for d in paper.DATASETS]
         for m in paper.METHODS
     ]
-    rankings = [("paper", rank(printed, paper.METHODS))]
+    return Shown(
+        printed, [[numbers.mean(table, m, d) for d in datasets] for m in have], have, datasets
+    )
+
+
+def draw(shown: Shown) -> Figure:
+    have, datasets = shown.have, shown.datasets
+    rankings = [("paper", rank(shown.printed, paper.METHODS))]
     if have:
-        ours = [[numbers.mean(table, m, d) for d in datasets] for m in have]
-        rankings.append(("ours", rank(ours, have)))
+        rankings.append(("ours", rank(shown.ours, have)))
 
     heights = [_height(ranking) for _, ranking in rankings]
     figure = style.figure(style.TWO_COLUMNS, 0.35 + 0.145 * sum(heights))

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import tomllib
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import cache
 from importlib.resources import files
 from itertools import product
@@ -24,7 +24,8 @@ from benchmark.protocol.choices import EDITIONS
 from benchmark.protocol.plan import Protocol
 from benchmark.run.records import Store
 from benchmark.tables import statistics as stats
-from benchmark.tables.build import build_recipe
+from benchmark.tables.build import build_from, build_recipe
+from benchmark.tables.ranking import with_summaries
 from benchmark.tables.recipes import Metric, Recipe, Source, follow
 from benchmark.tables.table import Gap, Result, Table
 from benchmark.text import grid, mean_std
@@ -106,6 +107,13 @@ def _table(
     methods: Sequence[str], datasets: Sequence[str], store: Store, base: bool = False
 ) -> Table:
     rows = {m: Source(m, settings="base") for m in methods if base and ":" in m}
+    name = ("deviations", *methods, "on", *datasets, *rows)
+    return store.once(name, lambda: _built(methods, datasets, rows, store))
+
+
+def _built(
+    methods: Sequence[str], datasets: Sequence[str], rows: Mapping[str, Source], store: Store
+) -> Table:
     recipe = Recipe(
         name="deviations",
         title="",
@@ -229,9 +237,9 @@ def _rank_deviations(_spec: Mapping[str, Any], _store: Store) -> list[Effect]:
 
 def _adtm_readings(_spec: Mapping[str, Any], store: Store) -> list[Effect]:
     """Our Table 2 by both readings."""
-    from benchmark.tables.recipes import read_recipe
-
-    table = build_recipe(read_recipe("table2"), store.root, ["prescribed"], store)
+    table = replace(build_from(store, "table2"), editions=("prescribed",))
+    assert table.recipe.rank is not None
+    table = with_summaries(table, table.recipe.rank)
     methods, datasets = table.ranked
     if not methods:
         lack = Lack("our Table 2", "no dataset has enough methods yet", "status table2")
@@ -336,11 +344,9 @@ def _truths(spec: Mapping[str, Any], store: Store) -> list[Effect]:
 
 def _flagged(spec: Mapping[str, Any], store: Store) -> list[Effect]:
     """Our cells that failed to converge, and the paper's dashes beside which we have no runs."""
-    from benchmark.tables.recipes import read_recipe
-
     found = []
     for name in spec["tables"]:
-        table = build_recipe(read_recipe(name), store.root, ["prescribed"], store)
+        table = replace(build_from(store, name), editions=("prescribed",))
         for result in table.shown:
             if result.metric != ACCURACY.name:
                 continue

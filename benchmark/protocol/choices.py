@@ -8,7 +8,9 @@ Everybody who needs the settings of a cell asks `resolve`.
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -141,44 +143,53 @@ class Setting:
     choice: Choice | None = None
 
 
-def resolve(results: Path, cell: Cell, *sources: str) -> Setting | None:
+Reader = Callable[[Cell], Choice | None]
+"""How a choice is read: from disk, or by whoever remembers what was read before."""
+
+
+def resolve(results: Path, cell: Cell, *sources: str, read: Reader | None = None) -> Setting | None:
     """The settings of a cell, from the first of these sources that has some; None if none has.
 
-    `own`        chosen for this model with its switches
-    `base`       chosen for the model without its switches, which are added
+    `own`        chosen for this model with its overrides
+    `base`       chosen for the model without its overrides, which are added
     `published`  what reproduces the printed cell
-    `default`    the registry's settings and the switches, whether or not there is a search
+    `default`    the registry's settings and the overrides, whether or not there is a search
     """
     for source in sources:
-        found = _SOURCES[source](results, cell)
+        found = _SOURCES[source](cell, read or partial(read_choice, results))
         if found is not None:
             return found
     return None
 
 
-def _own(results: Path, cell: Cell) -> Setting | None:
+def _own(cell: Cell, read: Reader) -> Setting | None:
     if not (cell.search.grid or cell.search.ranges):
         return Setting(dict(cell.overrides), "tuned")
-    choice = read_choice(results, cell)
+    choice = read(cell)
     if choice is None or not current(choice, cell):
         return None
     return Setting(choice.params, "tuned", choice)
 
 
-def _base(results: Path, cell: Cell) -> Setting | None:
-    found = _own(results, base_of(cell))
+def _base(cell: Cell, read: Reader) -> Setting | None:
+    found = _own(base_of(cell), read)
     return found and replace(found, params={**found.params, **cell.overrides})
 
 
-def _published(_results: Path, cell: Cell) -> Setting | None:
+def _published(cell: Cell, _read: Reader) -> Setting | None:
     known = cell.entry.published.get(cell.data.name)
     if known is None or cell.overrides or cell.data.options:
         return None
     return Setting(known, "published")
 
 
-def _default(_results: Path, cell: Cell) -> Setting:
+def _default(cell: Cell, _read: Reader) -> Setting:
     return Setting(dict(cell.overrides), "default")
 
 
-_SOURCES = {"own": _own, "base": _base, "published": _published, "default": _default}
+_SOURCES: dict[str, Callable[[Cell, Reader], Setting | None]] = {
+    "own": _own,
+    "base": _base,
+    "published": _published,
+    "default": _default,
+}

@@ -54,7 +54,11 @@ Params = Mapping[str, Any]
 
 def canonical(value: Any) -> str:
     """JSON with one spelling per value: sorted keys, no spaces, no NaN."""
-    return json.dumps(value, sort_keys=True, separators=(",", ":"), allow_nan=False)
+    return _ENCODER.encode(value)
+
+
+_ENCODER = json.JSONEncoder(sort_keys=True, separators=(",", ":"), allow_nan=False)
+"""Made once: json.dumps would make one per call."""
 
 
 def digest(value: Any, length: int = 64) -> str:

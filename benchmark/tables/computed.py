@@ -14,7 +14,7 @@ from statistics import fmean
 from typing import Any
 
 from benchmark.data.places import by_hand
-from benchmark.protocol import choices, registry
+from benchmark.protocol import registry
 from benchmark.protocol.choices import EDITIONS
 from benchmark.protocol.plan import Cell
 from benchmark.run.features import unpacked
@@ -193,7 +193,7 @@ def _protogate(dataset: str) -> Cell:
 
 def _best_and_largest(cell: Cell, store: Store) -> tuple[list[float], list[float], float] | Gap:
     """Test scores of ProtoGate with the best strength (on validation) and with the largest."""
-    chosen = choices.resolve(store.root, cell, "own")
+    chosen = store.setting(cell, "own")
     if chosen is None:
         return Gap("not run", "protogate is not tuned yet", "tune")
     scores: dict[float, tuple[float, list[float]]] = {}
@@ -290,7 +290,10 @@ def _transfer(reading: str) -> Fill:
     """ADTM of KNN and SVM with each selector, over the datasets where all selectors have runs."""
 
     def fill(table: Table, metric: Metric, store: Store) -> dict[Place, Result]:
-        made = transferability.build(store, table.recipe.datasets).adtm(reading)
+        datasets = table.recipe.datasets
+        made = store.once(
+            ("transferability", datasets), lambda: transferability.build(store, datasets)
+        ).adtm(reading)
         found: dict[Place, Result] = {}
         for method in table.recipe.methods:
             simple, _, selector = method.partition("|selector=")
@@ -312,7 +315,7 @@ def _transfer(reading: str) -> Fill:
 def _stability(table: Table, metric: Metric, store: Store) -> dict[Place, Result]:
     """How much the runs of a method agree on the features that most samples select."""
     found: dict[Place, Result] = {}
-    for plan in plans_of(table.recipe, store.root):
+    for plan in plans_of(table.recipe, store):
         if plan.edition != "prescribed" or (plan.cell and plan.cell.entry.selects == "none"):
             continue
         place = plan.method, plan.dataset

@@ -19,7 +19,7 @@ from benchmark.data.places import by_hand
 from benchmark.experiments import timing
 from benchmark.progress import say
 from benchmark.protocol import registry
-from benchmark.protocol.choices import EDITIONS, Choice, Setting, resolve
+from benchmark.protocol.choices import EDITIONS, Choice, Setting
 from benchmark.protocol.plan import Cell, Protocol
 from benchmark.protocol.spec import RunSpec, UserError
 from benchmark.run.records import Store, refuse_mixed
@@ -37,7 +37,7 @@ def measure(recipe: Recipe, store: Store, editions: Sequence[str] = EDITIONS) ->
     for edition in editions:
         registry.check_name("edition", edition, EDITIONS)
     only_computed = all(metric.computed for metric in recipe.metrics)
-    plans = [] if only_computed else plans_of(recipe, store.root)
+    plans = [] if only_computed else plans_of(recipe, store)
     records, problems = store.find(list(dict.fromkeys(k for plan in plans for k in plan.keys)))
     for problem in problems:
         say(f"not used: {problem}\n  `python -m benchmark reproduce {recipe.name}` renews it.")
@@ -105,7 +105,7 @@ class _Plan:
         return [records[key] for key in self.keys if key in records]
 
 
-def plans_of(recipe: Recipe, results: Path) -> list[_Plan]:
+def plans_of(recipe: Recipe, store: Store) -> list[_Plan]:
     """The runs behind every cell of a table that is measured and not computed."""
     plans = []
     for method in recipe.methods:
@@ -117,8 +117,8 @@ def plans_of(recipe: Recipe, results: Path) -> list[_Plan]:
                 gap = Gap("not run", "not implemented yet")
                 plans.append(_Plan(method, label, "prescribed", gap=gap))
                 continue
-            plans.append(_prescribed(method, label, cell, results, recipe.source(method).settings))
-            published = resolve(results, cell, "published")
+            plans.append(_prescribed(method, label, cell, store, recipe.source(method).settings))
+            published = store.setting(cell, "published")
             if published is not None:
                 plans.append(_known(method, label, "published", cell, published))
     return plans
@@ -145,11 +145,11 @@ def keys_of(cell: Cell, params: Mapping[str, Any]) -> tuple[RunSpec, tuple[str, 
     return first, tuple(f"{shared}/r{repeat}f{fold}" for repeat, fold in PROTOCOL.splits())
 
 
-def _prescribed(method: str, label: str, cell: Cell, results: Path, source: str) -> _Plan:
+def _prescribed(method: str, label: str, cell: Cell, store: Store, source: str) -> _Plan:
     base = source == "base"
     plan = partial(_Plan, method, label, "prescribed", cell, base=base)
     try:
-        setting = resolve(results, cell, source)
+        setting = store.setting(cell, source)
     except (UserError, OSError) as error:
         say(f"not used: {error}")
         return plan(gap=Gap("not run", "the choice of settings cannot be read", "tune"))

@@ -17,7 +17,8 @@ from benchmark.judge.audit.findings import Finding, key
 from benchmark.paper import Printed
 from benchmark.protocol.choices import EDITIONS
 from benchmark.protocol.spec import UserError
-from benchmark.tables.build import build_all
+from benchmark.run.records import Store
+from benchmark.tables.build import build_from
 from benchmark.tables.convergence import Failure
 from benchmark.tables.statistics import Verdict
 from benchmark.tables.table import Result, Table
@@ -80,8 +81,14 @@ def build(results: Path, tables: Sequence[int] | None = None) -> list[Line]:
         if table not in paper.tables():
             known = ", ".join(map(str, paper.tables()))
             raise UserError(f"The paper has no numbers in Table {table}. It has them in {known}.")
-    names = [f"table{n}" for n in tables or paper.tables()]
-    return compare(build_all(results, names), tables)
+    return lines(Store(results, remember=True), tables)
+
+
+def lines(store: Store, tables: Sequence[int] | None = None) -> list[Line]:
+    """The same from a store, which may have built the tables before."""
+    return compare(
+        {f"table{n}": build_from(store, f"table{n}") for n in tables or paper.tables()}, tables
+    )
 
 
 def compare(built: Mapping[str, Table], tables: Sequence[int] | None = None) -> list[Line]:
