@@ -11,7 +11,7 @@ import pytest
 from conftest import ROOT, add_runs
 
 import benchmark
-from benchmark import figures, report
+from benchmark import figures
 from benchmark.figures import inputs
 from benchmark.protocol.spec import UserError
 from benchmark.report import files as report_files
@@ -148,14 +148,6 @@ def test_a_figure_is_drawn_when_its_records_its_files_or_its_code_change(drawn, 
     monkeypatch.setattr(inputs, "version", lambda name: "other")
     assert draw() == ["figure8"]
     inputs._tools.cache_clear()
-
-
-def test_drawing_one_figure_keeps_what_is_known_of_the_others(tmp_path):
-    inputs.write(tmp_path, {"figure3": {"inputs": "1"}, "figure10": {"inputs": "2"}})
-    with pytest.raises(UserError):
-        figures.write("figure10", tmp_path / "results", tmp_path)
-    assert inputs.read(tmp_path) == {"figure3": {"inputs": "1"}}
-    assert report.steps(everything=True) > len(figures.FIGURES)
 
 
 def test_the_shipped_figures_know_their_inputs():

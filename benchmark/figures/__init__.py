@@ -76,19 +76,12 @@ def write(name: str, results: Path, folder: Path) -> list[Path]:
 
     Where they do not allow it, NAME.md says why and what to run, and the error goes on.
     """
-    from benchmark.figures import inputs
-
-    known = inputs.read(folder)
-    known.pop(name, None)
     try:
         data = read(name, Store(results, remember=True))
     except UserError as error:
         explain(name, error, results, folder)
-        inputs.write(folder, known)
         raise
-    files = save(name, data, folder)
-    inputs.write(folder, {**known, name: inputs.entry(name, data, folder)})
-    return files
+    return save(name, data, folder)
 
 
 def explain(name: str, error: UserError, results: Path, folder: Path) -> Path:
