@@ -24,6 +24,9 @@ help: ## Show this help
 
 install: .venv/.installed ## Create .venv and install everything into it
 
+reproduce-figure%: .venv/.installed ## Draw a figure from the records that exist: make reproduce-figure3
+	@$(BIN)/python -m benchmark figure $* || test $$? -eq 3
+
 reproduce-%: .venv/.installed ## Do what a table is missing, then show it: make reproduce-table2
 	@# Exit code 3 means: shown, with gaps whose reasons are stated. That is an answer, not an error.
 	@$(BIN)/python -m benchmark reproduce $* --jobs $(JOBS) --budget $(BUDGET) || test $$? -eq 3

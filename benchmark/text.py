@@ -16,8 +16,10 @@ def grid(lines: Sequence[Sequence[str]]) -> str:
     )
 
 
-def mean_std(mean: float | None, std: float | None, decimals: int = 2) -> str:
-    """`71.65 ± 12.03`; without a standard deviation the mean alone, without a mean a dash."""
+def mean_std(
+    mean: float | None, std: float | None = None, decimals: int = 2, nothing: str = "-"
+) -> str:
+    """`71.65 ± 12.03`; the mean alone without a standard deviation, `nothing` without a mean."""
     if mean is None:
-        return "-"
+        return nothing
     return f"{mean:.{decimals}f}" + ("" if std is None else f" ± {std:.{decimals}f}")

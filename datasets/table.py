@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from benchmark.protocol.spec import FOLDS, UserError
+from benchmark.protocol.spec import FOLDS, VALID_SIZE, UserError
 
 from . import arff
 from .raw import Raw
@@ -38,8 +38,6 @@ MAX_SQUARED = 1e150
 
 MAX_DENSE = 2e9
 """Bytes up to which a sparse matrix is filled with its zeros: models take dense ones."""
-
-VALID_SIZE = 0.1
 
 GAPS = frozenset({"", "?", "nan", "NaN", "-nan", "-NaN", "#N/A", "<NA>"})
 """What stands for a missing label in a text file, whatever the other labels are."""

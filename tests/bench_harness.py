@@ -5,24 +5,30 @@ Prints numbers; asserts nothing, because absolute times depend on the machine.
 
 import contextlib
 import io
+import json
+import os
+import shutil
 import statistics
 import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 from benchmark.paper import DATASETS, METHODS
 from benchmark.protocol.registry import data_ref, load_class, make_spec, models
-from benchmark.protocol.spec import Outcome
-from benchmark.report import write_page
+from benchmark.protocol.spec import Outcome, RunSpec
 from benchmark.run.executor import WorkerPool
-from benchmark.run.records import Store
+from benchmark.run.records import Store, decode, encode
 from benchmark.run.worker import Limits
 from benchmark.tables.build import build_table
 
 ROOT = Path(__file__).resolve().parent.parent
 WORK = ("load", "fit", "predict")
+RESULTS = Path(__file__).parents[1] / "results"
+REPEATS = 3
+MANY = 100_000
 
 
 def overhead(model: str, dataset: str, store: Store) -> tuple[float, float]:
@@ -67,13 +73,84 @@ def full_table(store: Store) -> int:
     return n
 
 
-def shipped_page() -> None:
-    """The report page of all the shipped records."""
+def cpu(call: Callable[[], object]) -> float:
+    """CPU seconds of a call, with those of the processes that it starts and waits for."""
+    before = os.times()
+    call()
+    return sum(os.times()[:4]) - sum(before[:4])
+
+
+def command(*words: object) -> Callable[[], object]:
+    line = [sys.executable, "-m", "benchmark", *map(str, words)]
+    return lambda: subprocess.run(line, capture_output=True, check=False)
+
+
+def read_all(results: Path) -> None:
+    """All records with the standard library alone: what the commands are compared with."""
+    for path in (results / "runs").rglob("*.json"):
+        json.loads(path.read_bytes())
+
+
+def waiting(results: Path, to: Path) -> None:
+    """CPU of the commands that people wait for, as multiples of reading all records once."""
+    page = command("report", "--all", "--results", results, "--to", to)
+
+    def redrawn() -> None:
+        shutil.rmtree(to / "figures", ignore_errors=True)
+        page()
+
+    calls = {
+        "status": command("status", "--results", results),
+        "report --all, everything redrawn": redrawn,
+        "report --all, nothing changed": page,
+    }
+    # In turns, since other work on the machine slows everything down for a while.
+    rounds = [
+        (cpu(lambda: read_all(results)), {name: cpu(call) for name, call in calls.items()})
+        for _ in range(REPEATS)
+    ]
+    plain = min(base for base, _ in rounds)
+    print(f"CPU as a multiple of reading all records as plain JSON ({plain:.2f} s)")
+    for name in calls:
+        print(f"  {name:<34} {min(seconds[name] for _, seconds in rounds) / plain:5.1f}")
+
+
+def grown(results: Path, to: Path, number: int) -> None:
+    """The records of a folder, and copies of them with other settings up to a number of records.
+
+    The copies are what most records of a long campaign are: candidates that no table shows.
+    """
+    shutil.copytree(results, to)
+    paths = sorted((results / "runs").rglob("*.json"))
+    for count in range(len(paths), number):
+        record = decode(paths[count % len(paths)].read_bytes())
+        record["spec"]["params"]["copy"] = count // len(paths)
+        spec = RunSpec.from_dict(record["spec"])
+        path = Store(to).path(spec.key)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(encode({**record, "key": spec.key}))
+
+
+def memory(results: Path, to: Path) -> float:
+    """Megabytes that the page needs at most."""
+    code = (
+        "import resource, sys\nfrom pathlib import Path\nfrom benchmark.report import write_page\n"
+        "write_page(Path(sys.argv[1]), Path(sys.argv[2]))\n"
+        "print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)"
+    )
+    line = [sys.executable, "-c", code, str(results), str(to)]
+    done = subprocess.run(line, capture_output=True, text=True, check=True)
+    return float(done.stdout)
+
+
+def shipped() -> None:
+    """Commands on the records that come with the project, and on many more."""
     with tempfile.TemporaryDirectory() as folder:
-        start = time.process_time()
-        [path] = write_page(ROOT / "results", Path(folder))
-        seconds = time.process_time() - start
-        print(f"page of the shipped records: {seconds:.1f} s, {path.stat().st_size / 1e6:.1f} MB")
+        waiting(RESULTS, Path(folder) / "reports")
+        print(f"memory of the page: {memory(RESULTS, Path(folder) / 'page'):.0f} MB")
+        grown(RESULTS, Path(folder) / "results", MANY)
+        used = memory(Path(folder) / "results", Path(folder) / "page")
+        print(f"memory of the page with {MANY:,} records: {used:.0f} MB")
 
 
 def main() -> None:
@@ -90,11 +167,11 @@ def main() -> None:
             print(f"  {model:<8} {dataset:<6} {rest:6.1f} ms of {whole:7.1f} ms")
         with contextlib.redirect_stderr(io.StringIO()):
             full_table(store)
-    shipped_page()
     for words in (["--help"], ["list"]):
         start = time.perf_counter()
         subprocess.run([sys.executable, "-m", "benchmark", *words], capture_output=True, check=True)
         print(f"python -m benchmark {words[0]}: {time.perf_counter() - start:.2f} s")
+    shipped()
 
 
 if __name__ == "__main__":

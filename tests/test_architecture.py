@@ -112,3 +112,15 @@ def test_light_commands_import_no_numerical_library(words):
         [sys.executable, "-c", code, *words], cwd=ROOT, capture_output=True, text=True
     )
     assert done.returncode == 0, done.stderr
+
+
+def test_figures_wait_for_no_library_that_fits_or_tests():
+    """What a report reads before it knows whether anything has to be drawn."""
+    code = (
+        "import sys\nfrom benchmark import figures, report\nfrom benchmark.judge import discrepancies\n"
+        "for name in figures.FIGURES:\n    figures._module(name)\n"
+        "loaded = [n for n in ('sklearn', 'scipy', 'pandas', 'torch') if n in sys.modules]\n"
+        "sys.exit(f'loaded {loaded}' if loaded else 0)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr

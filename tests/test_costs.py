@@ -11,7 +11,7 @@ from benchmark.protocol.plan import Protocol
 from benchmark.run.campaign import Means
 from benchmark.run.costs import Costs, runs_of_search
 from benchmark.run.records import Store
-from benchmark.tables.needs import Need
+from benchmark.tables.recipes import Need
 from benchmark.tables.reproduce import affordable, gaps, to_be_searched
 
 

@@ -427,19 +427,6 @@ def test_the_band_is_the_standard_error():
 # Critical difference -----------------------------------------------------------------------------
 
 
-def test_ours_are_ranked_over_the_most_cells_without_a_gap(monkeypatch):
-    cells = {(m, d) for m in ("knn", "svm", "rf") for d in ("colon", "lung", "prostate")}
-    cells |= {(m, "colon") for m in paper.METHODS}  # many methods, but on one dataset only
-    cells |= {("ridge", "colon"), ("ridge", "lung")}
-    monkeypatch.setattr(
-        critical_difference.numbers, "mean", lambda _, m, d: 1.0 if (m, d) in cells else None
-    )
-    have, datasets = critical_difference.complete_block(None)
-    assert set(have) == {"knn", "svm", "rf"} and datasets == ["colon", "lung", "prostate"]
-    cells = {(m, "colon") for m in paper.METHODS}
-    assert critical_difference.complete_block(None) == ([], [])
-
-
 def test_critical_difference_of_demsars_example():
     """Four classifiers on fourteen datasets: q = 2.569, and the difference is 1.25."""
     rng = np.random.default_rng(0)
@@ -517,13 +504,18 @@ def test_a_figure_that_cannot_be_drawn_leaves_its_reason_until_it_can(results, t
     assert sorted(path.name for path in to.iterdir()) == ["figure10.png", "figure10.svg"]
 
 
-def test_reproduce_draws_a_figure_into_the_reports(cli, tmp_path):
-    words = ("--results", tmp_path / "results", "--reports", tmp_path / "reports")
-    done = cli("reproduce", "figure8", *words, check=0)
+def test_the_verb_writes_a_figure_and_names_the_nearest_to_a_wrong_one(cli, tmp_path):
+    words = ("--results", tmp_path / "results", "--to", tmp_path / "figures")
+    done = cli("figure", "8", *words, check=0)
     assert "figures/figure8.svg" in done.stdout
-    assert (tmp_path / "reports" / "figures" / "figure8.png").is_file()
-    unknown = cli("reproduce", "figure33", *words, check=2)
+    assert (tmp_path / "figures" / "figure8.png").is_file()
+    unknown = cli("figure", "figure33", *words, check=2)
     assert "Did you mean 'figure3'" in unknown.stderr
+
+
+def test_make_draws_figures_by_the_same_words_as_tables():
+    rules = (ROOT / "Makefile").read_text().split("reproduce-figure%:")[1]
+    assert "-m benchmark figure $*" in rules.split("reproduce-%:")[0]
 
 
 def test_help_lists_every_figure(cli):

@@ -12,11 +12,11 @@ from sklearn.utils.class_weight import compute_class_weight
 
 from benchmark.data.load import load
 from benchmark.protocol.plan import Cell, Protocol
-from benchmark.protocol.registry import data_ref, make_spec, model_ref, models
+from benchmark.protocol.registry import data_ref, load_class, make_spec, model_ref, models
 from benchmark.protocol.spec import PARTS, UserError
 from benchmark.protocol.splits import make_split, scaled
 from benchmark.run import machine, metrics
-from benchmark.run.execute import execute
+from benchmark.run.execute import execute, predict
 from benchmark.run.verify import differences
 
 
@@ -62,6 +62,7 @@ def test_record_describes_the_run():
     assert record["model"]["converged"] is True
     meta = record["meta"]
     assert meta["seconds"]["fit"] > 0 and meta["predict_ms_per_sample"] > 0
+    assert meta["seconds"]["total"] >= meta["seconds"]["fit"]
     assert meta["memory_mb"]["peak"] > 10
     assert meta["environment"]["libraries"]["scikit-learn"]
 
@@ -181,3 +182,31 @@ def test_asking_for_the_code_takes_no_lock_of_the_repository(tmp_path):
     before = index.read_bytes()
     assert machine._git(tmp_path, "status", "--porcelain") == "A  file"
     assert index.read_bytes() == before
+
+
+# Predictions
+
+
+@pytest.mark.parametrize("name, passes", [("knn", 3), ("svm", 3)])
+def test_every_part_is_predicted_once(name, passes, monkeypatch):
+    Model = load_class(models()[name])
+    asked = []
+    plain = Model.predict_proba
+    monkeypatch.setattr(Model, "predict_proba", lambda s, X: asked.append(len(X)) or plain(s, X))
+    spec = make_spec(models()[name], data_ref("syn1"), {}, 0, 0)
+    assert execute(spec).ok
+    assert len(asked) == passes
+
+
+def test_a_prediction_of_ones_own_is_not_replaced_by_the_most_probable_class():
+    class Contrary(load_class(models()["knn"])):
+        def predict(self, X):
+            return self.classes_[self.predict_proba(X).argmin(axis=1)]
+
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(30, 3)), np.arange(30) % 2
+    for Model in (Contrary, load_class(models()["knn"]), load_class(models()["svm"])):
+        model = Model().fit(X, y)
+        predicted, proba = predict(model, X)
+        np.testing.assert_array_equal(predicted, model.predict(X))
+        assert (proba is None) == (Model is not load_class(models()["knn"]))

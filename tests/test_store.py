@@ -10,7 +10,6 @@ from benchmark.run.records import (
     NotARecord,
     Problem,
     Store,
-    _checksum_of,
     decode,
     encode,
     write_atomic,
@@ -71,13 +70,45 @@ def test_damage_is_named(damage, reason):
 def test_a_record_in_another_layout_is_the_same_record():
     text = encode(outcome().record)
     lines = text.decode().splitlines()
-    assert _checksum_of(text) == json.loads(text)["checksum"]  # without writing the record again
     pretty = json.dumps(json.loads(text), indent=2, sort_keys=True).encode()
     windows = "\r\n".join(lines).encode()
     for other in (pretty, windows):
         assert decode(other) == outcome().record
     with pytest.raises(NotARecord, match="checksum"):
         decode(pretty.replace(b'"ok"', b'"error"'))
+
+
+def test_some_fields_are_read_without_the_others_and_damage_is_seen_anywhere():
+    whole = {**outcome().record, "scores": {"test": 0.5}, "data": {"classes": 2}}
+    text = encode(whole)
+    some = decode(text, only=["scores", "nothing"])
+    assert some == {k: whole[k] for k in ("schema", "key", "spec", "status", "scores")}
+    # A text in another layout is read as a whole.
+    assert decode(json.dumps(json.loads(text)).encode(), only=["scores"]) == whole
+    for line in text.splitlines()[1:-1]:
+        damaged = text.replace(line, line[:-3] + bytes([line[-3] ^ 1]) + line[-2:])
+        with pytest.raises(NotARecord):
+            decode(damaged, only=["scores"])
+    for cut in (2, 3, len(text) // 2):
+        with pytest.raises(NotARecord):
+            decode(text[:-cut], only=["scores"])
+
+
+def test_a_store_that_remembers_makes_a_thing_once(tmp_path):
+    made = []
+    for store, times in ((Store(tmp_path), 2), (Store(tmp_path, remember=True), 1)):
+        for _ in range(2):
+            assert store.once("thing", lambda: made.append(1)) is None
+        assert len(made) == times
+        made.clear()
+
+
+def test_a_scan_is_in_the_order_of_names(tmp_path):
+    for name in ("b/y.txt", "a.txt", "a/z.txt", "c", "B/x.txt"):
+        (tmp_path / "runs" / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / "runs" / name).touch()
+    found = [item.path for item in Store(tmp_path).scan()]
+    assert found == sorted(found) and len(found) == 5
 
 
 def test_records_are_remembered_only_where_asked_for(tmp_path):

@@ -14,6 +14,7 @@ from benchmark.protocol.spec import UserError
 from benchmark.run.records import Store
 from benchmark.tables import measured, recipes, render
 from benchmark.tables.build import build_recipe, build_table
+from benchmark.tables.ranking import block
 from benchmark.tables.recipes import catalogue
 from benchmark.tables.statistics import WORDS
 
@@ -461,6 +462,38 @@ def test_ranks_are_over_the_cells_that_exist(results):
     assert printed.verdict.word == "incomplete"
 
 
+def test_the_block_is_the_most_cells_without_a_gap():
+    def found(cells):
+        return block(paper.METHODS, paper.DATASETS, cells)
+
+    few = {(m, d) for m in ("knn", "svm", "rf") for d in ("colon", "lung", "prostate")}
+    one = {(m, "colon") for m in paper.METHODS}  # many methods, but on one dataset only
+    methods, datasets = found(few | one | {("ridge", "lung")})
+    assert set(methods) == {"knn", "svm", "rf"} and datasets == ("colon", "lung", "prostate")
+    assert found(one) == (paper.METHODS, ("colon",))
+    square = {(m, d) for m in ("knn", "svm", "rf") for d in ("lung", "meta-dr")}
+    assert found(square | {("lasso", d) for d in ("lung", "meta-dr", "toxicity")})[1] == (
+        "lung",
+        "meta-dr",
+    )
+    assert found({("knn", "colon")}) == ((), ())
+
+
+def test_a_method_that_fails_on_a_dataset_is_ranked_as_the_papers_dashes_are(results):
+    for dataset in ("colon", "lung"):
+        add(results, "xgboost", dataset, {}, spread(80, 5))
+        tune(results, "svm", dataset, {"C": 1.0})
+        add(results, "svm", dataset, {"C": 1.0}, spread(90, 5))
+    tune(results, "knn", "colon", {"n_neighbors": 5})
+    add(results, "knn", "colon", {"n_neighbors": 5}, spread(99, 1))
+    tune(results, "knn", "lung", {"n_neighbors": 5})
+    add(results, "knn", "lung", {"n_neighbors": 5}, ["diverged"] * 25)
+    table = build(results, ["prescribed"], datasets=["colon", "lung"])
+    assert table.ranked == (("svm", "knn", "xgboost"), ("colon", "lung"))
+    # On lung the mean of the others, 85, stands in for it.
+    assert table.summaries["knn", "prescribed", "mean_rank"].ours[0] == 1.5
+
+
 def test_a_method_with_few_values_is_not_ranked(results):
     datasets = ["colon", "lung", "toxicity"]
     for dataset in datasets:
@@ -589,7 +622,7 @@ def test_the_papers_own_numbers_give_the_papers_table(whole):
     assert "all 25 runs failed: 25 diverged" in text
 
     # Reading the files is the work; all the rest may not cost several times as much.
-    keys = [key for plan in measured.plans_of(table.recipe, whole) for key in plan.keys]
+    keys = [key for plan in measured.plans_of(table.recipe, Store(whole)) for key in plan.keys]
     started = time.process_time()
     Store(whole).find(keys)
     assert building < 4 * (time.process_time() - started)

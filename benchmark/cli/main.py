@@ -122,7 +122,7 @@ def parser() -> argparse.ArgumentParser:
     sub = command("run", run.run, "do the 25 runs of models on datasets", what, how, data_dir)
     sub.add_argument(
         "--settings",
-        choices=["auto", "default", "tuned", "published"],
+        choices=list(run.SETTINGS),
         default="auto",
         help="auto (default): what `tune` has chosen for the model, with the overrides that are "
         "named, else the registry's defaults; tuned: what it has chosen for just these overrides; "
@@ -171,7 +171,7 @@ def parser() -> argparse.ArgumentParser:
     sub.add_argument(
         "--table", type=positive, action="append", metavar="N", help="only this table (repeatable)"
     )
-    sub.add_argument("--format", choices=["md", "csv", "json", "html"], default="md")
+    sub.add_argument("--format", choices=["md", "csv", "json"], default="md")
     sub.add_argument(
         "--all", action="store_true", help="in Markdown, also cells with nothing to compare"
     )
@@ -234,7 +234,7 @@ def parser() -> argparse.ArgumentParser:
     sub = command(
         "reproduce", tables.reproduce, "run what a table is missing, then show it", how, data_dir
     )
-    sub.add_argument("table", help="table2, or another recipe (`list tables`), or figure3")
+    sub.add_argument("table", help="table2, or another recipe (`list tables`)")
     sub.add_argument(
         "--budget",
         type=budget,

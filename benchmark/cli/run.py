@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import argparse
 import json
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from benchmark.cli.arguments import (
     cells_of,
@@ -19,6 +20,17 @@ from benchmark.protocol import registry
 from benchmark.protocol.plan import Cell
 from benchmark.protocol.spec import UserError
 from benchmark.tables.recipes import catalogue
+
+if TYPE_CHECKING:
+    from benchmark.protocol.choices import Setting
+
+SETTINGS = {
+    "auto": ("own", "base", "default"),
+    "default": ("default",),
+    "tuned": ("own",),
+    "published": ("published",),
+}
+"""What `run --settings` takes -> where the settings come from, in this order."""
 
 
 def list_(arguments: argparse.Namespace) -> int:
@@ -129,16 +141,18 @@ def _check_data(names: list[str]) -> int:
 def run(arguments: argparse.Namespace) -> int:
     """Do the 25 runs of models on datasets, each with one setting, and print mean and deviation of
     the test score. Runs that are finished already are not repeated."""
+    from benchmark.protocol.choices import resolve
     from benchmark.run.campaign import run_missing
     from benchmark.run.summary import FORMATS, summarise
 
     cells, protocol, means = cells_of(arguments), protocol_of(arguments), means_of(arguments)
-    chosen = [(cell, _setting(cell, arguments)) for cell in cells]
-    _tell_untuned(cells, arguments)
+    sources = SETTINGS[arguments.settings]
+    chosen = [(cell, resolve(arguments.results, cell, *sources)) for cell in cells]
+    _tell_untuned(chosen, arguments.settings)
     plan = [
-        (cell, params, cell.specs(params, protocol))
-        for cell, params in chosen
-        if params is not None
+        (cell, setting.params, cell.specs(setting.params, protocol))
+        for cell, setting in chosen
+        if setting is not None
     ]
     report = run_missing([spec for _, _, specs in plan for spec in specs], means)
     rows = [
@@ -148,7 +162,7 @@ def run(arguments: argparse.Namespace) -> int:
     if rows:
         print(FORMATS[arguments.format](rows))
     tell_failures(report.failures)
-    unknown = [f"{cell.model} on {cell.data.label}" for cell, params in chosen if params is None]
+    unknown = [f"{cell.model} on {cell.data.label}" for cell, setting in chosen if setting is None]
     if unknown and arguments.settings == "published":
         say(f"No settings are known to reproduce the printed cell: {', '.join(unknown)}.")
     if report.failures:
@@ -156,32 +170,15 @@ def run(arguments: argparse.Namespace) -> int:
     return GAPS if report.absent or len(plan) < len(chosen) else OK
 
 
-def _setting(cell: Cell, arguments: argparse.Namespace) -> dict[str, Any] | None:
-    """The settings that `run` uses for a cell; None if they are not known."""
-    from benchmark.protocol.choices import prescribed, published
-
-    if arguments.settings == "published":
-        return published(cell)
-    if arguments.settings == "default":
-        return dict(cell.overrides)
-    params = prescribed(arguments.results, cell)
-    if params is None and arguments.settings == "auto" and cell.overrides:
-        params = prescribed(arguments.results, cell, "base")
-    return dict(cell.overrides) if params is None and arguments.settings == "auto" else params
-
-
-def _tell_untuned(cells: list[Cell], arguments: argparse.Namespace) -> None:
+def _tell_untuned(chosen: Sequence[tuple[Cell, Setting | None]], settings: str) -> None:
     """Say which settings are not the paper's rule's choice, and how to make them so."""
-    from benchmark.protocol.choices import prescribed
-
-    sources = ("own",) if arguments.settings == "tuned" else ("own", "base")
     names = [
         f"{cell.model} on {cell.data.label}"
-        for cell in cells
-        if all(prescribed(arguments.results, cell, source) is None for source in sources)
+        for cell, setting in chosen
+        if setting is None or setting.origin == "default"
     ]
-    if names and arguments.settings in ("auto", "tuned"):
-        then = "default settings are used" if arguments.settings == "auto" else "they are left out"
+    if names and settings in ("auto", "tuned"):
+        then = "default settings are used" if settings == "auto" else "they are left out"
         say(
             f"Not tuned, so {then}: {', '.join(names)}.\n"
             f"`python -m benchmark tune` with the same words chooses settings by validation score."

@@ -85,15 +85,11 @@ def reproduce(arguments: argparse.Namespace) -> int:
     are not at hand and cannot be downloaded leave gaps; everything else goes on."""
     from dataclasses import replace
 
-    from benchmark.figures import FIGURES
     from benchmark.report import write_table
     from benchmark.tables import render
     from benchmark.tables.build import build_table
     from benchmark.tables.reproduce import fill
 
-    if arguments.table in FIGURES or arguments.table.startswith("figure"):
-        arguments.names, arguments.to = [arguments.table], arguments.reports / "figures"
-        return figure(arguments)
     name = table_name(arguments.table)
     means = means_of(arguments)
     if arguments.budget is not None:
@@ -109,10 +105,8 @@ def reproduce(arguments: argparse.Namespace) -> int:
     print(render.FORMATS[arguments.format](built))
     say(f"Written to {arguments.reports}/{name}.md, .csv, .tex and .json.")
     tell_failures(failures)
-    asked = build_table(
-        name, arguments.results, methods=arguments.models, datasets=arguments.datasets
-    )
-    return FAILED if failures else OK if asked.complete else GAPS
+    complete = built.has(arguments.models, arguments.datasets)
+    return FAILED if failures else OK if complete else GAPS
 
 
 def table_name(text: str) -> str:

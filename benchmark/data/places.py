@@ -88,6 +88,15 @@ def by_role(wanted: Iterable[dict[str, Any]]) -> dict[str, dict[str, Any]]:
     return {file.get("role", "table"): file for file in wanted}
 
 
+def by_hand(name: str) -> bool:
+    """Whether a dataset comes neither with the project nor from an address.
+
+    Judged by the registry and not by this machine: a report must not depend on where it is built.
+    """
+    entry = datasets()[name]
+    return bool(entry.files) and not entry.embedded and not downloadable(entry)
+
+
 def downloadable(entry: DatasetEntry) -> bool:
     return any(all("urls" in file for file in source) for source in sources(entry))
 

@@ -18,16 +18,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmark.data.load import load
 from benchmark.files import write_atomic
-from benchmark.protocol.choices import prescribed
+from benchmark.protocol.choices import resolve
 from benchmark.protocol.plan import Cell
 from benchmark.protocol.registry import load_class, make_spec, models
 from benchmark.protocol.spec import SCHEMA, RunSpec, UserError
-from benchmark.protocol.splits import make_split, scaled
-from benchmark.run import machine
-from benchmark.run.execute import as_json
-from benchmark.run.metrics import balanced_accuracy
 from benchmark.run.records import NotARecord, Store, decode, encode
 
 Array = NDArray[Any]
@@ -76,13 +71,19 @@ class Specimen:
 
 def spec_of(results: Path, cell: Cell, repeat: int, fold: int) -> tuple[RunSpec, str]:
     """The run that a specimen is made of: the chosen settings, where there is a choice."""
-    chosen = prescribed(results, cell)
-    origin = "default" if chosen is None else "tuned"
-    return make_spec(cell.entry, cell.data, chosen or cell.overrides, repeat, fold), origin
+    setting = resolve(results, cell, "own", "default")
+    assert setting is not None
+    return make_spec(cell.entry, cell.data, setting.params, repeat, fold), setting.origin
 
 
 def make(spec: RunSpec, origin: str, embed: Embed | None = None) -> Specimen:
     """Do the run as its record was made, and keep what figures need of the fitted model."""
+    # Drawing reads specimens, and need not wait for what fits them.
+    from benchmark.data.load import load
+    from benchmark.protocol.splits import make_split, scaled
+    from benchmark.run import machine
+    from benchmark.run.metrics import balanced_accuracy
+
     Model = load_class(models()[spec.model])  # before isolated(), which seeds torch if loaded
     with machine.isolated(spec.seed), warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -179,7 +180,7 @@ def write(path: Path, specimen: Specimen) -> None:
             "predictions": explained.predictions,
             "nearest": explained.nearest,
             "distances": explained.distances,
-            "map": as_json(explained.map),
+            "map": {part: places.tolist() for part, places in explained.map.items()},
         },
     }
     write_atomic(path, encode(record))

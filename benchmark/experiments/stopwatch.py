@@ -11,7 +11,7 @@ from typing import Any
 
 from benchmark.data.load import load
 from benchmark.experiments.timing import REPEATS, Timing
-from benchmark.protocol.choices import prescribed
+from benchmark.protocol.choices import resolve
 from benchmark.protocol.plan import Cell
 from benchmark.protocol.registry import load_class
 from benchmark.protocol.spec import SEED, UserError
@@ -27,11 +27,9 @@ LENGTHS = ("steps", "epochs")
 def measure(cell: Cell, results: Path) -> Timing:
     """Time some epochs of training and some predictions on the first split."""
     Model = load_class(cell.entry)
-    params = {
-        **cell.entry.params_for(cell.data),
-        **cell.overrides,
-        **(prescribed(results, cell, "base") or {}),
-    }
+    setting = resolve(results, cell, "base", "default")
+    assert setting is not None
+    params = {**cell.entry.params_for(cell.data), **setting.params}
     length = next((name for name in LENGTHS if name in params), None)
     if length is None:
         raise UserError(

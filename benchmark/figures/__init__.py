@@ -1,20 +1,22 @@
 """The paper's figures, drawn from records: trains nothing.
 
-One module per figure. Each has `draw(results)`, which returns a matplotlib figure: from the records
-that exist below `results`, beside the paper's own numbers where it prints them, with a grey note on
-what is missing. Where nothing at all can be drawn it raises a UserError that names the command.
-What all figures share (sizes, colours, the way they are saved) is in `style`.
+One module per figure. Each has `read(store)`, which takes from the records that exist what is to be
+drawn, beside the paper's own numbers where it prints them; where nothing at all can be drawn it
+raises a UserError that names the command. And `draw(data)`, which makes a matplotlib figure of that
+alone, with a grey note on what is missing: so a figure whose data are the same need not be drawn
+again (`inputs`). What all figures share (sizes, colours, the way they are saved) is in `style`.
 """
 
 from __future__ import annotations
 
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from benchmark.files import write_atomic
 from benchmark.protocol.registry import check_name
 from benchmark.protocol.spec import UserError
+from benchmark.run.records import Store
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -36,32 +38,58 @@ FIGURES = {
 """Name -> what it shows. The module has the same name, with _ for -."""
 
 
+def read(name: str, store: Store) -> Any:
+    """What the figure called `name` is drawn from; a UserError if the records do not allow it."""
+    check_name("figure", name, FIGURES)
+    return _module(name).read(store)
+
+
 def draw(name: str, results: Path) -> Figure:
     """The figure called `name`, from the records below `results`."""
-    check_name("figure", name, FIGURES)
+    return drawn(name, read(name, Store(results, remember=True)))
+
+
+def drawn(name: str, data: Any) -> Figure:
+    """The same from what `read` gave."""
     from benchmark.figures import style
 
     with style.applied():
-        figure: Figure = import_module(f"benchmark.figures.{name.replace('-', '_')}").draw(results)
+        figure: Figure = _module(name).draw(data)
     return figure
 
 
-def write(name: str, results: Path, folder: Path) -> list[Path]:
-    """Draw a figure and write it to a folder; returns the files.
+def _module(name: str) -> Any:
+    return import_module(f"benchmark.figures.{name.replace('-', '_')}")
 
-    Where the records do not allow it, NAME.md says why and what to run, and the error goes on.
-    """
+
+def save(name: str, data: Any, folder: Path) -> list[Path]:
+    """Draw a figure and write it to a folder; returns the files."""
     from benchmark.figures import style
 
-    gap = folder / f"{name}.md"
-    try:
-        files = style.save(draw(name, results), name, folder)
-    except UserError as error:
-        for suffix in (".svg", ".png"):  # of records that are gone
-            (folder / f"{name}{suffix}").unlink(missing_ok=True)
-        # The place of the records on this machine is no part of a report.
-        reason = str(error).replace(str(results), "results")
-        write_atomic(gap, f"Not drawn: {FIGURES[name]}.\n\n{reason}\n".encode())
-        raise
-    gap.unlink(missing_ok=True)
+    files = style.save(drawn(name, data), name, folder)
+    (folder / f"{name}.md").unlink(missing_ok=True)
     return files
+
+
+def write(name: str, results: Path, folder: Path) -> list[Path]:
+    """The same from the records below `results`, whether or not they have changed.
+
+    Where they do not allow it, NAME.md says why and what to run, and the error goes on.
+    """
+    try:
+        data = read(name, Store(results, remember=True))
+    except UserError as error:
+        explain(name, error, results, folder)
+        raise
+    return save(name, data, folder)
+
+
+def explain(name: str, error: UserError, results: Path, folder: Path) -> Path:
+    """Write NAME.md, which says why a figure cannot be drawn, instead of the figure."""
+    for suffix in (".svg", ".png"):  # of records that are gone
+        (folder / f"{name}{suffix}").unlink(missing_ok=True)
+    # The place of the records on this machine is no part of a report.
+    reason = str(error).replace(str(results), "results")
+    path = folder / f"{name}.md"
+    write_atomic(path, f"Not drawn: {FIGURES[name]}.\n\n{reason}\n".encode())
+    return path

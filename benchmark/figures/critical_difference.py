@@ -7,19 +7,17 @@ ours below, each over its own datasets.
 
 from __future__ import annotations
 
-import itertools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from benchmark import paper
 from benchmark.figures import numbers, style
+from benchmark.run.records import Store
 from benchmark.tables import statistics as stats
-from benchmark.tables.table import Table
 
 LEVEL = 0.05
 
@@ -48,11 +46,12 @@ class Ranking:
 
 
 def rank(scores: stats.Scores, methods: Sequence[str]) -> Ranking:
-    """Ties share their mean rank, as the tests assume; a missing score counts as the mean of the
-    others on its dataset, as in Table 2."""
+    """Ranks by Table 2's rule, so that a method has the same rank here and there: ties share the
+    best rank, a missing score counts as the mean of the others. Friedman's test averages the ranks
+    of ties itself."""
     from scipy.stats import friedmanchisquare, studentized_range
 
-    rows = stats.ranks(scores, ties="average")
+    rows = stats.ranks(scores)
     means = [pair[0] for pair in stats.over_datasets(rows) if pair]
     k, n = len(methods), len(scores[0])
     q = float(studentized_range.ppf(1 - LEVEL, k, math.inf)) / math.sqrt(2)
@@ -65,35 +64,35 @@ def rank(scores: stats.Scores, methods: Sequence[str]) -> Ranking:
     )
 
 
-def complete_block(table: Table) -> tuple[list[str], list[str]]:
-    """The methods and datasets, at least three by two, with the most cells and none missing.
+@dataclass(frozen=True)
+class Shown:
+    """What is ranked."""
 
-    The table's own ranks fill what is missing; tests on filled cells would test the filling.
-    """
-    best: tuple[list[str], list[str]] = ([], [])
-    for count in range(len(paper.DATASETS), 1, -1):
-        for datasets in itertools.combinations(paper.DATASETS, count):
-            have = [
-                method
-                for method in paper.METHODS
-                if all(numbers.mean(table, method, dataset) is not None for dataset in datasets)
-            ]
-            if len(have) > 2 and len(have) * count > len(best[0]) * len(best[1]):
-                best = have, list(datasets)
-    return best
+    printed: list[list[float | None]]
+    ours: list[list[float | None]]
+    have: tuple[str, ...]
+    datasets: tuple[str, ...]
 
 
-def draw(results: Path) -> Figure:
-    table = numbers.real(results)
-    have, datasets = complete_block(table)
+def read(store: Store) -> Shown:
+    table = numbers.real(store)
+    have, datasets = table.ranked
+    if len(have) < 3 or len(datasets) < 2:
+        have, datasets = (), ()  # too few for a test
     printed = [
         [numbers.printed(2, m, d, "balanced_accuracy") for d in paper.DATASETS]
         for m in paper.METHODS
     ]
-    rankings = [("paper", rank(printed, paper.METHODS))]
+    return Shown(
+        printed, [[numbers.mean(table, m, d) for d in datasets] for m in have], have, datasets
+    )
+
+
+def draw(shown: Shown) -> Figure:
+    have, datasets = shown.have, shown.datasets
+    rankings = [("paper", rank(shown.printed, paper.METHODS))]
     if have:
-        ours = [[numbers.mean(table, m, d) for d in datasets] for m in have]
-        rankings.append(("ours", rank(ours, have)))
+        rankings.append(("ours", rank(shown.ours, have)))
 
     heights = [_height(ranking) for _, ranking in rankings]
     figure = style.figure(style.TWO_COLUMNS, 0.35 + 0.145 * sum(heights))
@@ -110,8 +109,8 @@ def draw(results: Path) -> Figure:
     style.note(
         figure,
         f"Methods under one bar cannot be told apart (Nemenyi, level {LEVEL}). "
-        "Ties share the average rank.",
-        f"Ours: the most cells without a gap ({', '.join(datasets)}). " * bool(have and absent)
+        "Ties share the best rank.",
+        f"Ours: the block of Table 2's ranks ({', '.join(datasets)}). " * bool(have and absent)
         + f"Without all their runs: {absent} (`python -m benchmark reproduce table2`)."
         * bool(absent),
     )

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -20,10 +19,12 @@ from matplotlib.lines import Line2D
 
 from benchmark import paper
 from benchmark.figures import numbers, style
-from benchmark.protocol import choices, registry
-from benchmark.protocol.plan import Cell, Protocol
+from benchmark.protocol import registry
+from benchmark.protocol.plan import Cell
 from benchmark.protocol.spec import UserError
 from benchmark.run.records import Store
+from benchmark.tables.measured import keys_of
+from benchmark.tables.statistics import RUNS
 
 COMMAND = "python -m benchmark reproduce table2"
 NETWORKS = ("mlp", "stg", *paper.FAMILIES["local"])
@@ -64,13 +65,17 @@ QUANTITIES = (
 )
 
 
-def draw(results: Path) -> Figure:
-    found = read(results)
-    if not found:
-        raise UserError(
-            f"No record in {results} holds a learning curve. Networks leave them, for example\n"
-            f"`python -m benchmark tune --models mlp --datasets colon`."
-        )
+@dataclass(frozen=True)
+class Shown:
+    """The training reports by dataset and method."""
+
+    found: dict[tuple[str, str], Runs]
+    features: dict[str, int]
+    """Of each dataset."""
+
+
+def draw(shown: Shown) -> Figure:
+    found = shown.found
     datasets = [d for d in paper.DATASETS if any(d == dataset for dataset, _ in found)]
     methods = [m for m in paper.METHODS if any(m == method for _, method in found)]
     notes = [sentence for sentence in _notes(found) if sentence]
@@ -81,7 +86,7 @@ def draw(results: Path) -> Figure:
             _frame(axes, quantity, first=row == 0, last=row == len(datasets) - 1)
             for method in methods:
                 if runs := found.get((dataset, method)):
-                    _curve(axes, method, quantity, runs, numbers.dimension(dataset))
+                    _curve(axes, method, quantity, runs, shown.features[dataset])
             if quantity.share:
                 style.log_ticks(axes.yaxis, *axes.get_ylim())
         grid[row][0].set_ylabel(f"{dataset}\n{QUANTITIES[0].axis}")
@@ -95,20 +100,18 @@ def draw(results: Path) -> Figure:
     return figure
 
 
-def read(results: Path) -> dict[tuple[str, str], Runs]:
-    """By dataset and method: the training reports of the runs with the chosen settings."""
-    store, found = Store(results), {}
+def read(store: Store) -> Shown:
+    """The training reports of the runs with the chosen settings."""
+    found = {}
     for method in paper.METHODS:
         entry = registry.models().get(method)
         for dataset in paper.DATASETS if entry else ():
             assert entry is not None
             cell = Cell(entry, registry.data_ref(dataset))
-            params = choices.prescribed(results, cell)
-            specs = [] if params is None else cell.specs(params, Protocol())
+            setting = store.setting(cell, "own")
             runs = []
-            for spec in specs:
-                records, _ = store.find([spec.key])
-                record = records.get(spec.key, {})
+            for key in () if setting is None else keys_of(cell, setting.params)[1]:
+                record = store.find([key])[0].get(key, {})
                 if record.get("status") != "ok":
                     continue
                 report = training(record["model"])
@@ -117,7 +120,12 @@ def read(results: Path) -> dict[tuple[str, str], Runs]:
                 runs.append(report)
             if runs:
                 found[dataset, method] = runs
-    return found
+    if not found:
+        raise UserError(
+            f"No record in {store.root} holds a learning curve. Networks leave them, for example\n"
+            f"`python -m benchmark tune --models mlp --datasets colon`."
+        )
+    return Shown(found, {dataset: numbers.dimension(dataset) for dataset, _ in found})
 
 
 def training(model: Mapping[str, Any]) -> dict[str, Any] | None:
@@ -190,7 +198,7 @@ def _curve(axes: Axes, method: str, quantity: Quantity, runs: Runs, dimension: i
 
 
 def _notes(found: Mapping[tuple[str, str], Runs]) -> list[str]:
-    whole = len(Protocol().splits())
+    whole = RUNS
     few = [
         f"{style.label(method)} on {dataset} ({len(runs)})"
         for (dataset, method), runs in found.items()

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from statistics import fmean
 
 from matplotlib.axes import Axes
@@ -18,10 +17,12 @@ from matplotlib.lines import Line2D
 
 from benchmark import paper
 from benchmark.figures import style
-from benchmark.protocol import choices, registry
-from benchmark.protocol.plan import Cell, Protocol
+from benchmark.protocol import registry
+from benchmark.protocol.plan import Cell
 from benchmark.protocol.spec import UserError
 from benchmark.run.records import Store
+from benchmark.tables.measured import keys_of
+from benchmark.tables.statistics import RUNS
 
 GLOBAL = (0.0, 1e-4, 3e-4, 5e-4, 7e-4, 1e-3)
 LOCAL = (0.0, 5e-4, 1e-3, 2e-3)
@@ -45,15 +46,7 @@ Points = Mapping[tuple[str, float], Mapping[float, Point]]
 """Dataset and local strength -> global strength -> point."""
 
 
-def draw(results: Path) -> Figure:
-    points = read(results)
-    if not points:
-        raise UserError(
-            f"There are no runs of ProtoGate over its global strengths in {results}.\n"
-            f"`{COMMAND}` does those of the paper; for a single one, for example\n"
-            f"`python -m benchmark run --models protogate:lam_global=0.0003:lam_local=0.001 "
-            f"--datasets colon`."
-        )
+def draw(points: Points) -> Figure:
     figure = style.figure(style.TWO_COLUMNS, 2.6)
     left, right = figure.subplots(1, 2)
     style.panel(left, "a", "degree of local sparsity")
@@ -76,17 +69,18 @@ def draw(results: Path) -> Figure:
     return figure
 
 
-def read(results: Path) -> Points:
+def read(store: Store) -> Points:
     """What exists of the planned runs: other settings as tuning chose them, or the defaults."""
-    store, entry = Store(results), registry.models()["protogate"]
+    entry = registry.models()["protogate"]
     found: dict[tuple[str, float], dict[float, Point]] = {}
     for dataset in paper.DATASETS:
         cell = Cell(entry, registry.data_ref(dataset))
-        chosen = choices.prescribed(results, cell) or {}
+        chosen = store.setting(cell, "own", "default")
+        assert chosen is not None
         for local in LOCAL:
             for strength in GLOBAL:
-                params = {**chosen, "lam_global": strength, "lam_local": local}
-                records, _ = store.find([s.key for s in cell.specs(params, Protocol())])
+                params = {**chosen.params, "lam_global": strength, "lam_local": local}
+                records, _ = store.find(keys_of(cell, params)[1])
                 good = [r for r in records.values() if r["status"] == "ok"]
                 if good:
                     found.setdefault((dataset, local), {})[strength] = Point(
@@ -94,6 +88,13 @@ def read(results: Path) -> Points:
                         100 * fmean(r["scores"]["test"]["balanced_accuracy"] for r in good),
                         len(good),
                     )
+    if not found:
+        raise UserError(
+            f"There are no runs of ProtoGate over its global strengths in {store.root}.\n"
+            f"`{COMMAND}` does those of the paper; for a single one, for example\n"
+            f"`python -m benchmark run --models protogate:lam_global=0.0003:lam_local=0.001 "
+            f"--datasets colon`."
+        )
     return found
 
 
@@ -108,7 +109,7 @@ def _curve(
         return
     axes.plot(x, y, color=look.colour, linewidth=1.0)
     for strength, value in values.items():
-        whole = runs[strength].runs == len(Protocol().splits())
+        whole = runs[strength].runs == RUNS
         face = look.colour if whole else "white"
         axes.plot(
             1e4 * strength, value, look.marker, ms=SIZE * look.size, mec=look.colour, mfc=face
@@ -131,9 +132,9 @@ def _notes(points: Points) -> list[str]:
     lines = {dataset: points.get((dataset, THEIRS), {}) for dataset in paper.DATASETS}
     some = [d for d, line in lines.items() if line and len(line) < len(GLOBAL)]
     none = [d for d, line in lines.items() if not line]
-    few = any(p.runs < len(Protocol().splits()) for line in lines.values() for p in line.values())
+    few = any(p.runs < RUNS for line in lines.values() for p in line.values())
     return [
-        f"Hollow: fewer than {len(Protocol().splits())} runs." if few else "",
+        f"Hollow: fewer than {RUNS} runs." if few else "",
         f"Not all strengths run: {', '.join(some)} (`{COMMAND}`)." if some else "",
         f"Not run: {', '.join(none)}" + ("." if some else f" (`{COMMAND}`).") if none else "",
     ]

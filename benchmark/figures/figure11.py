@@ -6,8 +6,9 @@ correction, since the 25 splits share rows. The paper prints no values of this f
 
 from __future__ import annotations
 
+import itertools
 import math
-from pathlib import Path
+from dataclasses import dataclass
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -16,22 +17,40 @@ from matplotlib.lines import Line2D
 from benchmark import paper
 from benchmark.figures import selectors, style
 from benchmark.run.masked import SIMPLE
+from benchmark.run.records import Store
 from benchmark.tables import statistics as stats
-from benchmark.tables.transferability import SELECTORS, Transferability
+from benchmark.tables.transferability import SELECTORS
 
 SHOWN = SELECTORS[1:]
 OFFSETS = (-0.25, 0.0, 0.25)
 
 
-def draw(results: Path) -> Figure:
-    found = selectors.read(results)
+@dataclass(frozen=True)
+class Shown:
+    """Mean gains with their errors, by simple model, selector and dataset."""
+
+    gains: dict[tuple[str, str, str], tuple[float, float]]
+    sentences: list[str]
+
+
+def read(store: Store) -> Shown:
+    found, gains = selectors.read(store), {}
+    for place in itertools.product(SIMPLE, SHOWN, paper.DATASETS):
+        gain = found.gain(*place)
+        if gain is not None:
+            mean, std = stats.mean_std(gain)
+            gains[place] = mean, (std or 0.0) * math.sqrt(1 / len(gain) + stats.RHO)
+    return Shown(gains, selectors.lacking(found))
+
+
+def draw(shown: Shown) -> Figure:
     figure = style.figure(style.TWO_COLUMNS, 3.0)
     panels = figure.subplots(1, len(SIMPLE), sharey=True, sharex=True)
     for axes, letter, simple in zip(panels, "abc", SIMPLE, strict=True):
         style.panel(axes, letter, selectors.TITLES[simple])
         _axes(axes)
         for row, dataset in enumerate(paper.DATASETS):
-            if not _row(axes, row, found, simple, dataset):
+            if not _row(axes, row, shown, simple, dataset):
                 _absent(axes, row)
     panels[1].set_xlabel("gain in balanced accuracy (percentage points ± corrected standard error)")
     handles = [
@@ -40,7 +59,7 @@ def draw(results: Path) -> Figure:
     ]
     words = [selectors.label(selector) for selector in SHOWN]
     figure.legend(handles, words, loc="outside upper center", ncols=len(SHOWN))
-    style.note(figure, *selectors.lacking(found))
+    style.note(figure, *shown.sentences)
     return figure
 
 
@@ -54,15 +73,13 @@ def _axes(axes: Axes) -> None:
         axes.axhline(row - 0.5, color=style.PALE, linewidth=0.3, zorder=0.5)
 
 
-def _row(axes: Axes, row: int, found: Transferability, simple: str, dataset: str) -> bool:
+def _row(axes: Axes, row: int, shown: Shown, simple: str, dataset: str) -> bool:
     """Draw a dataset's gains; False if there are none."""
     drawn = False
     for offset, selector in zip(OFFSETS, SHOWN, strict=True):
-        gain = found.gain(simple, selector, dataset)
-        if gain is None:
+        if (simple, selector, dataset) not in shown.gains:
             continue
-        mean, std = stats.mean_std(gain)
-        error = (std or 0.0) * math.sqrt(1 / len(gain) + stats.RHO)
+        mean, error = shown.gains[simple, selector, dataset]
         look, y = selectors.look(selector), row + offset
         axes.plot((0, mean), (y, y), color=look.colour, linewidth=1.4, solid_capstyle="butt")
         axes.plot((mean - error, mean + error), (y, y), color=look.colour, linewidth=0.6)

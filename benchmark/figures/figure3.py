@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from statistics import fmean, median
 
 from matplotlib.axes import Axes
@@ -19,6 +18,7 @@ from benchmark import paper
 from benchmark.figures import labels, numbers, style
 from benchmark.figures.style import Points
 from benchmark.judge.cells import ledger
+from benchmark.run.records import Store
 from benchmark.tables.table import Table
 
 ACCURACIES, FEATURES, TIMES, SIZES = 2, 10, 13, 14
@@ -57,10 +57,23 @@ PANELS = (
 )
 
 
-def draw(results: Path) -> Figure:
-    table = numbers.real(results)
-    have, datasets = numbers.compared(table)
-    printed, ours = _printed(), _ours(table, results)
+@dataclass(frozen=True)
+class Shown:
+    """Rows of panels with the methods' places in them."""
+
+    rows: list[tuple[str, Sequence[Points], Sequence[Points]]]
+    """Title, the paper's points and ours, per panel."""
+    have: tuple[str, ...]
+    """Methods with all cells of ours."""
+    datasets: tuple[str, ...]
+    timed: list[str]
+    """The methods that the paper gives times of."""
+
+
+def read(store: Store) -> Shown:
+    table = numbers.real(store)
+    have, datasets = table.ranked
+    printed, ours = _printed(), _ours(table, store)
     rows: list[tuple[str, Sequence[Points], Sequence[Points]]] = [
         ("paper, 7 datasets", _panels(printed, paper.METHODS, paper.DATASETS), [{}, {}, {}])
     ]
@@ -68,7 +81,11 @@ def draw(results: Path) -> Figure:
         title = f"paper and ours, {len(datasets)} dataset{'s' if len(datasets) > 1 else ''}"
         same = _panels(printed, paper.METHODS, datasets)
         rows.append((title, same, _panels(ours, have, datasets)))
+    return Shown(rows, have, datasets, numbers.methods_of(TIMES))
 
+
+def draw(shown: Shown) -> Figure:
+    rows, have = shown.rows, shown.have
     figure = style.figure(style.TWO_COLUMNS, 0.5 + 2.1 * len(rows))
     grid = figure.subplots(len(rows), 3, sharey=True, squeeze=False)
     for i, (title, hollow, filled) in enumerate(rows):
@@ -78,7 +95,7 @@ def draw(results: Path) -> Figure:
             style.pairs(grid[i][j], hollow[j], filled[j])
     if have:
         style.legend_above(grid[1][2], *style.sides())
-    style.note(figure, RULER, *_missing(have, datasets, rows[-1][2]))
+    style.note(figure, RULER, *_missing(shown))
     style.settle(figure)
     for i, (_, hollow, filled) in enumerate(rows):
         for j in range(3):
@@ -95,10 +112,10 @@ def _printed() -> Side:
     )
 
 
-def _ours(table: Table, results: Path) -> Side:
+def _ours(table: Table, store: Store) -> Side:
     measured = {
         (line.printed.metric, line.printed.method, line.printed.dataset): ours.mean
-        for line in ledger.build(results, [TIMES, SIZES])
+        for line in ledger.lines(store, [TIMES, SIZES])
         if (ours := line.ours[line.edition]).verdict.word != "not run"
     }
     return Side(
@@ -172,9 +189,10 @@ def _names(axes: Axes, hollow: Points, filled: Points) -> None:
     labels.place(axes, names, hollow.values(), joints)
 
 
-def _missing(have: Sequence[str], datasets: Sequence[str], ours: Sequence[Points]) -> list[str]:
+def _missing(shown: Shown) -> list[str]:
+    have, datasets, (_, _, ours) = shown.have, shown.datasets, shown.rows[-1]
     absent = [method for method in paper.METHODS if method not in have]
-    rest = [m for m in numbers.methods_of(TIMES) if m in have and m not in ours[1]]
+    rest = [m for m in shown.timed if m in have and m not in ours[1]]
     return [
         f"Ours: {', '.join(datasets)}." if 0 < len(datasets) < len(paper.DATASETS) else "",
         numbers.lacking(absent, "table2"),

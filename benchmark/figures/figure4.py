@@ -9,7 +9,7 @@ numbers; below ours, with the paper's for the same methods.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
+from dataclasses import dataclass
 from statistics import fmean
 
 from matplotlib.artist import Artist
@@ -21,6 +21,7 @@ from matplotlib.patches import Patch
 from benchmark import paper
 from benchmark.figures import labels, numbers, style
 from benchmark.figures.style import Points
+from benchmark.run.records import Store
 from benchmark.tables import statistics as stats
 from benchmark.tables.recipes import Metric
 
@@ -36,8 +37,19 @@ Bars = Mapping[str, Sequence[float]]
 """Method -> rank differences on the three datasets."""
 
 
-def draw(results: Path) -> Figure:
-    table = numbers.synthetic(results)
+@dataclass(frozen=True)
+class Shown:
+    """Rows of panels with the methods' places and bars."""
+
+    rows: list[tuple[str, Points, Points, Bars, Bars]]
+    """Title, the paper's points and ours, bars, and the paper's beside ours."""
+    methods: list[str]
+    have: list[str]
+    """Those with all cells of ours."""
+
+
+def read(store: Store) -> Shown:
+    table = numbers.synthetic(store)
     methods = numbers.methods_of(TABLE)
 
     def ours(method: str, dataset: str, metric: Metric) -> float | None:
@@ -50,7 +62,11 @@ def draw(results: Path) -> Figure:
     if len(have) > 1:
         bars = _differences(ours, have), _differences(printed, have)
         rows.append(("paper and ours", _points(printed, have), _points(ours, have), *bars))
+    return Shown(rows, methods, have)
 
+
+def draw(shown: Shown) -> Figure:
+    rows, methods, have = shown.rows, shown.methods, shown.have
     figure = style.figure(style.TWO_COLUMNS, 0.5 + 2.1 * len(rows))
     grid = figure.subplots(len(rows), 2, squeeze=False, width_ratios=(1, 1.55))
     for i, (title, hollow, filled, bars_, beside) in enumerate(rows):

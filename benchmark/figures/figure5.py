@@ -7,8 +7,7 @@ compared, and the one from the selectors' means is a tick beside it.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from pathlib import Path
+from dataclasses import dataclass
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -18,28 +17,43 @@ from benchmark import paper
 from benchmark.figures import selectors, style
 from benchmark.protocol.spec import UserError
 from benchmark.run.masked import SIMPLE
+from benchmark.run.records import Store
 from benchmark.tables.table import Pair
-from benchmark.tables.transferability import SELECTORS, Adtm, Transferability
-
-Readings = Mapping[str, Mapping[tuple[str, str], Adtm]]
+from benchmark.tables.transferability import SELECTORS, Transferability
 
 
-def draw(results: Path) -> Figure:
-    found = selectors.read(results)
+@dataclass(frozen=True)
+class Shown:
+    """ADTM by simple model and selector: printed, from single runs, from the selectors' means."""
+
+    points: dict[tuple[str, str], tuple[Pair | None, Pair | None, Pair | None]]
+    sentences: list[str]
+
+
+def read(store: Store) -> Shown:
+    found = selectors.read(store)
     readings = {reading: found.adtm(reading) for reading in ("pooled", "means")}
     if not any(adtm.values for adtm in readings["pooled"].values()):
         raise UserError(
             "There is no dataset on which all selectors are complete, so nothing can be averaged.\n"
             + "\n".join(selectors.lacking(found))
         )
-    sentences = [_over(found), *selectors.lacking(found)]
+    points = {
+        place: (adtm.printed, adtm.ours, readings["means"][place].ours)
+        for place, adtm in readings["pooled"].items()
+    }
+    return Shown(points, [_over(found), *selectors.lacking(found)])
+
+
+def draw(shown: Shown) -> Figure:
+    sentences = shown.sentences
     figure = style.figure(style.TWO_COLUMNS, 1.9 + 0.13 * len(sentences))
     panels = figure.subplots(1, len(SIMPLE), sharey=True)
     for axes, letter, simple in zip(panels, "abc", SIMPLE, strict=True):
         style.panel(axes, letter, selectors.TITLES[simple])
         _axes(axes)
         for row, selector in enumerate(SELECTORS):
-            _row(axes, row, simple, selector, readings)
+            _row(axes, row, selector, *shown.points[simple, selector])
     style.stand_out(panels[0].get_yticklabels(), SELECTORS)
     panels[1].set_xlabel("normalised balanced accuracy (%), mean ± deviation over datasets")
     _legend(figure)
@@ -57,12 +71,17 @@ def _axes(axes: Axes) -> None:
         axes.axhline(row - 0.5, color=style.PALE, linewidth=0.3, zorder=0.5)
 
 
-def _row(axes: Axes, row: int, simple: str, selector: str, readings: Readings) -> None:
-    adtm = readings["pooled"][simple, selector]
-    means = readings["means"][simple, selector].ours
+def _row(
+    axes: Axes,
+    row: int,
+    selector: str,
+    printed: Pair | None,
+    ours: Pair | None,
+    means: Pair | None,
+) -> None:
     look = selectors.look(selector)
-    _point(axes, row - 0.17, look, adtm.printed, hollow=True)
-    _point(axes, row + 0.17, look, adtm.ours, hollow=False)
+    _point(axes, row - 0.17, look, printed, hollow=True)
+    _point(axes, row + 0.17, look, ours, hollow=False)
     if means:
         axes.plot(means[0], row + 0.17, "|", ms=7, mew=1.2, color=look.colour)
 

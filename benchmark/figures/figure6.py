@@ -6,8 +6,6 @@ them. UMAP keeps neighbours together and not distances, so those that count are 
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -15,6 +13,7 @@ from matplotlib.lines import Line2D
 
 from benchmark.experiments.specimen import Explained, Specimen
 from benchmark.figures import labels, specimens, style
+from benchmark.run.records import Store
 
 DATASET = "colon"
 NAMES = {"-1": "cancer", "1": "normal"}
@@ -24,8 +23,15 @@ QUERY = 0
 CORNERS = ((0, 1), (1, 0), (0, 0), (1, 1))
 
 
-def draw(results: Path) -> Figure:
-    shown, explained = specimens.read_explained(results, DATASET)
+Shown = tuple[Specimen, Explained, list[str]]
+
+
+def read(store: Store) -> Shown:
+    return specimens.read_explained(store, DATASET)
+
+
+def draw(data: Shown) -> Figure:
+    shown, explained, sentences = data
     names = [NAMES[name] for name in shown.classes]
     figure = style.figure(style.ONE_COLUMN, 3.0)
     axes = figure.subplots()
@@ -38,7 +44,7 @@ def draw(results: Path) -> Figure:
     _nearest(axes, explained)
     _query(axes, explained, LOOKS[names[explained.predictions[QUERY]]])
     _words(figure, shown, explained, names)
-    style.note(figure, specimens.made(shown), specimens.outdated(results, [shown]))
+    style.note(figure, *sentences)
     style.settle(figure)
     _numbers(axes, explained)
     return figure

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from pathlib import Path as File
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -17,7 +16,9 @@ from matplotlib.patches import PathPatch, Rectangle
 from matplotlib.path import Path
 from numpy.typing import NDArray
 
+from benchmark.experiments.specimen import Explained, Specimen
 from benchmark.figures import specimens, style
+from benchmark.run.records import Store
 
 DATASET = "colon"
 SQUARE = np.array([(0.08, 0.08), (0.92, 0.08), (0.92, 0.92), (0.08, 0.92), (0.08, 0.08)])
@@ -42,18 +43,21 @@ BEHAVIOURS = (
 )
 
 
-def draw(results: File) -> Figure:
-    shown, explained = specimens.read_explained(results, DATASET)
+Shown = tuple[Specimen, Explained, list[str]]
+
+
+def read(store: Store) -> Shown:
+    return specimens.read_explained(store, DATASET)
+
+
+def draw(data: Shown) -> Figure:
+    shown, explained, (made, outdated) = data
     codes = behaviours(explained.globally, shown.masks["train"][0] > 0)
     figure = style.figure(style.TWO_COLUMNS, 2.75)
     left, right = figure.subplots(1, 2, width_ratios=(1.25, 1))
     _mosaic(left, codes)
     _key(right, codes)
-    style.note(
-        figure,
-        f"The first training sample. {specimens.made(shown)}",
-        specimens.outdated(results, [shown]),
-    )
+    style.note(figure, f"The first training sample. {made}", outdated)
     return figure
 
 

@@ -7,7 +7,7 @@ selects the same features for all samples and has none.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
+from dataclasses import dataclass, replace
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -15,6 +15,7 @@ from matplotlib.lines import Line2D
 
 from benchmark import paper
 from benchmark.figures import numbers, style
+from benchmark.run.records import Store
 from benchmark.tables.table import Table
 
 TABLE = 10
@@ -25,27 +26,54 @@ Cell = tuple[float, float]
 """A share and its deviation, in per cent of all features."""
 
 
-def draw(results: Path) -> Figure:
-    table = numbers.real(results)
+@dataclass(frozen=True)
+class Shown:
+    """Cells by method and dataset."""
+
+    methods: list[str]
+    features: dict[str, int]
+    """Of each dataset."""
+    printed: dict[tuple[str, str], Cell | None]
+    ours: dict[tuple[str, str], Cell | None]
+
+    def any(self, method: str) -> bool:
+        """Whether we have some cell of a method."""
+        return any(self.ours[method, dataset] for dataset in paper.DATASETS)
+
+
+def read(store: Store) -> Shown:
+    table = numbers.real(store)
     selecting = [m for m in paper.METHODS if paper.family(m) != "baseline"]
-    shown = [m for m in selecting if m in numbers.methods_of(TABLE) or _any(table, m)]
+    places = [(method, dataset) for method in selecting for dataset in paper.DATASETS]
+    found = Shown(
+        selecting,
+        {dataset: numbers.dimension(dataset) for dataset in paper.DATASETS},
+        {place: _printed(*place) for place in places},
+        {place: _ours(table, *place) for place in places},
+    )
+    named = numbers.methods_of(TABLE)
+    return replace(found, methods=[m for m in selecting if m in named or found.any(m)])
+
+
+def draw(data: Shown) -> Figure:
+    shown = data.methods
     figure = style.figure(style.TWO_COLUMNS, 0.9 + 0.3 * len(shown))
     grid = figure.subplots(2, 4, sharex=True, sharey=True).flatten()
     for axes, dataset in zip(grid, paper.DATASETS, strict=False):
-        title = f"{dataset}, {numbers.dimension(dataset):,} features"
+        title = f"{dataset}, {data.features[dataset]:,} features"
         axes.set_title(title, loc="left", fontsize=style.SMALL)
         _axes(axes, shown)
         for row, method in enumerate(shown):
-            _point(axes, row + 0.17, method, _printed(method, dataset), hollow=True)
-            _point(axes, row - 0.17, method, _ours(table, method, dataset), hollow=False)
+            _point(axes, row + 0.17, method, data.printed[method, dataset], hollow=True)
+            _point(axes, row - 0.17, method, data.ours[method, dataset], hollow=False)
     for axes in (grid[0], grid[4]):
         style.stand_out(axes.get_yticklabels(), shown)
     _explain(grid[-1])
     for axes in grid[4:7]:
         axes.set_xlabel("selected features (%)")
     grid[3].tick_params(labelbottom=True)  # nothing is below it
-    absent = [m for m in shown if not _any(table, m)]
-    empty = [d for d in paper.DATASETS if all(_ours(table, m, d) is None for m in shown)]
+    absent = [m for m in shown if not data.any(m)]
+    empty = [d for d in paper.DATASETS if all(data.ours[m, d] is None for m in shown)]
     style.note(
         figure,
         numbers.lacking(absent, f"table{TABLE}"),
@@ -67,10 +95,6 @@ def _ours(table: Table, method: str, dataset: str) -> Cell | None:
 def _share(value: float | None, spread: float | None, dataset: str) -> Cell | None:
     of = 100 / numbers.dimension(dataset)
     return None if value is None else (value * of, (spread or 0.0) * of)
-
-
-def _any(table: Table, method: str) -> bool:
-    return any(_ours(table, method, dataset) for dataset in paper.DATASETS)
 
 
 # Drawing -----------------------------------------------------------------------------------------

@@ -8,7 +8,7 @@ are open, and how samples differ in those that are. The paper has them in the or
 from __future__ import annotations
 
 from collections.abc import Mapping
-from pathlib import Path
+from dataclasses import dataclass
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -21,6 +21,7 @@ from benchmark import paper
 from benchmark.experiments.specimen import Specimen
 from benchmark.figures import numbers, specimens, style
 from benchmark.protocol.spec import UserError
+from benchmark.run.records import Store
 
 METHODS = ("lspin", "llspin", "protogate")
 WIDTH = 360
@@ -29,18 +30,34 @@ TICKS = ("1", "10", "100", "1k", "10k", "100k")
 SHADES = LinearSegmentedColormap.from_list("masks", ["white", style.SKY, style.BLUE, "#00263d"])
 
 
-def draw(results: Path) -> Figure:
+@dataclass(frozen=True)
+class Shown:
+    """The specimens by method and dataset."""
+
+    found: dict[tuple[str, str], Specimen]
+    features: dict[str, int]
+    """Of each dataset."""
+    outdated: str
+
+
+def read(store: Store) -> Shown:
     found: dict[tuple[str, str], Specimen] = {}
     lacking: dict[tuple[str, str], str] = {}
     for dataset in paper.DATASETS:
         for method in METHODS:
             try:
-                found[method, dataset] = specimens.read(results, method, dataset)
+                found[method, dataset] = specimens.read(store, method, dataset)
             except UserError as error:
                 lacking[method, dataset] = str(error)
-    datasets = [d for d in paper.DATASETS if any((method, d) in found for method in METHODS)]
-    if not datasets:
+    if not found:
         raise UserError(lacking[METHODS[-1], paper.DATASETS[0]])
+    features = {d: numbers.dimension(d) for _, d in found}
+    return Shown(found, features, specimens.outdated(store, found.values()))
+
+
+def draw(shown: Shown) -> Figure:
+    found = shown.found
+    datasets = [d for d in paper.DATASETS if any((method, d) in found for method in METHODS)]
     figure = style.figure(style.TWO_COLUMNS, 4.1)
     grid = figure.subplots(len(METHODS), len(datasets), squeeze=False, sharex="col")
     for line, method in zip(grid, METHODS, strict=True):
@@ -53,14 +70,14 @@ def draw(results: Path) -> Figure:
     narrow = len(datasets) > 4
     for axes, dataset in zip(grid[0], datasets, strict=True):
         # In narrow panels a line above the number of open gates, which is on the right.
-        title = f"{dataset}\n " if narrow else f"{dataset}, {numbers.dimension(dataset):,} features"
+        title = f"{dataset}\n " if narrow else f"{dataset}, {shown.features[dataset]:,} features"
         axes.set_title(title, loc="left", fontsize=style.SMALL)
     for axes in grid[-1, len(datasets) // 2 :][:1] if narrow else grid[-1]:
         axes.set_xlabel("features by mean mask value")
     bar = figure.colorbar(picture, ax=grid, aspect=40, pad=0.01, ticks=[0, 0.5, 1])
     bar.set_label("mask value", labelpad=2)
     bar.outline.set_linewidth(0.6)
-    style.note(figure, *_note(found, datasets), specimens.outdated(results, found.values()))
+    style.note(figure, *_note(found, datasets), shown.outdated)
     return figure
 
 

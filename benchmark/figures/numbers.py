@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from pathlib import Path
 
 from benchmark import paper
 from benchmark.figures import style
 from benchmark.protocol import registry
+from benchmark.run.records import Store
 from benchmark.tables.build import build_recipe
 from benchmark.tables.recipes import Metric, Recipe, Rule
 from benchmark.tables.table import Result, Table
@@ -20,7 +20,7 @@ FIDELITY = Metric("f1_select", "selection.f1.rows", "F1 of the selected features
 SPREAD = Metric("selected_features_std", "selection.std", "deviation between samples")
 
 
-def real(results: Path) -> Table:
+def real(store: Store) -> Table:
     """Our runs behind Table 2: accuracy and selected features."""
     recipe = Recipe(
         name="table2",
@@ -31,10 +31,10 @@ def real(results: Path) -> Table:
         paper=2,
         rank=Rule(ACCURACY.name),
     )
-    return build_recipe(recipe, results, (EDITION,))
+    return store.once("figures, real", lambda: build_recipe(recipe, store.root, (EDITION,), store))
 
 
-def synthetic(results: Path) -> Table:
+def synthetic(store: Store) -> Table:
     """Our runs behind Table 22: accuracy, and F1 against the truth that the paper used."""
     recipe = Recipe(
         name="table22",
@@ -44,20 +44,13 @@ def synthetic(results: Path) -> Table:
         metrics=(ACCURACY, FIDELITY),
         paper=22,
     )
-    return build_recipe(recipe, results, (EDITION,))
+    return build_recipe(recipe, store.root, (EDITION,), store)
 
 
 def mean(table: Table, method: str, dataset: str, metric: Metric = ACCURACY) -> float | None:
     """Our value of a cell with all its runs; None if any is missing."""
     result: Result | None = table.results.get((method, dataset, metric.name, EDITION))
     return result.mean if result and result.complete else None
-
-
-def compared(table: Table) -> tuple[list[str], list[str]]:
-    """Methods and datasets of which we have every cell: what averages over datasets can use."""
-    methods, datasets = table.ranked
-    have = [m for m in methods if all(mean(table, m, d) is not None for d in datasets)]
-    return have, list(datasets)
 
 
 def printed(number: int, method: str, dataset: str, metric: str) -> float | None:

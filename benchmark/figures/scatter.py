@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -17,6 +16,7 @@ from matplotlib.lines import Line2D
 from benchmark.figures import labels, style
 from benchmark.judge.cells import ledger
 from benchmark.judge.cells.ledger import Line
+from benchmark.run.records import Store
 from benchmark.tables.recipes import read_recipe
 
 NAMED = 4
@@ -55,50 +55,72 @@ LOOKS = {
 """How the verdicts that compare are drawn; the others have nothing to compare."""
 
 
-def draw(results: Path) -> Figure:
-    lines = ledger.build(results)
+@dataclass(frozen=True)
+class Point:
+    """A printed cell with ours beside it."""
+
+    paper: float
+    ours: float
+    word: str
+    difference: float
+    name: str
+
+
+@dataclass(frozen=True)
+class Shown:
+    panels: list[list[Point]]
+    """In the order of PANELS."""
+    printed: list[int]
+    """How many cells of each panel the paper prints."""
+    whole: int
+    """How many it prints at all."""
+
+
+def read(store: Store) -> Shown:
+    lines = ledger.lines(store)
+    return Shown(
+        [compared(lines, panel) for panel in PANELS],
+        [sum(line.printed.metric in panel.metrics for line in lines) for panel in PANELS],
+        len(lines),
+    )
+
+
+def draw(data: Shown) -> Figure:
     figure = style.figure(style.TWO_COLUMNS, 3.5)
     places = figure.subplot_mosaic([[0, 0, 1, 2, 3], [0, 0, 4, 5, 6]], width_ratios=(1, 1, 1, 1, 1))
-    shown = 0
-    for i, panel in enumerate(PANELS):
+    for i, (panel, cells) in enumerate(zip(PANELS, data.panels, strict=True)):
         axes = places[i]
-        cells = compared(lines, panel)
-        shown += len(cells)
         axes.set_title(panel.title, loc="left", fontsize=style.TEXT if i == 0 else style.SMALL)
         _diagonal(axes, cells, panel)
         _points(axes, cells)
-        whole = sum(line.printed.metric in panel.metrics for line in lines)
-        _count(axes, f"{len(cells)} of {whole}", corner=bool(cells))
+        _count(axes, f"{len(cells)} of {data.printed[i]}", corner=bool(cells))
     places[0].set_xlabel("paper")
     places[0].set_ylabel("ours")
-    _legend(figure, [line for panel in PANELS for line in compared(lines, panel)])
+    every = [point for cells in data.panels for point in cells]
+    _legend(figure, every)
     style.note(
         figure,
-        f"{shown} of {len(lines)} printed cells have a complete number of ours beside them; "
+        f"{len(every)} of {data.whole} printed cells have a complete number of ours beside them; "
         f"`python -m benchmark compare` says why for the others.",
     )
     style.settle(figure)
-    _name(places[0], compared(lines, PANELS[0]))
+    _name(places[0], data.panels[0])
     return figure
 
 
-def compared(lines: Sequence[Line], panel: Panel) -> list[Line]:
+def compared(lines: Sequence[Line], panel: Panel) -> list[Point]:
     """The panel's cells that both sides have a number for."""
     return [
-        line
+        Point(line.printed.mean, ours, line.verdict.word, line.verdict.difference, _title(line))
         for line in lines
         if line.printed.metric in panel.metrics
         and line.printed.mean is not None
         and line.verdict.word in LOOKS
         # A cell that the audit doubts keeps its word even where our runs are not complete.
         and line.verdict.difference is not None
-        and _ours(line) is not None
+        # Our number in the edition that the cell is judged by.
+        and (ours := line.ours[line.edition].mean) is not None
     ]
-
-
-def _ours(line: Line) -> float | None:
-    """Our number in the edition that the cell is judged by."""
-    return line.ours[line.edition].mean
 
 
 def _count(axes: Axes, text: str, corner: bool) -> None:
@@ -109,9 +131,9 @@ def _count(axes: Axes, text: str, corner: bool) -> None:
     axes.text(x, y, text, small, ha=ha, va=va, transform=axes.transAxes)
 
 
-def _diagonal(axes: Axes, cells: Sequence[Line], panel: Panel) -> None:
+def _diagonal(axes: Axes, cells: Sequence[Point], panel: Panel) -> None:
     axes.set_aspect("equal")
-    values = [v for line in cells for v in (line.printed.mean, _ours(line)) if v is not None]
+    values = [value for point in cells for value in (point.paper, point.ours)]
     if panel.log:
         values = [value for value in values if value > 0]
     if not values:
@@ -131,13 +153,13 @@ def _diagonal(axes: Axes, cells: Sequence[Line], panel: Panel) -> None:
     axes.set_ylim(low, high)
 
 
-def _points(axes: Axes, cells: Sequence[Line]) -> None:
+def _points(axes: Axes, cells: Sequence[Point]) -> None:
     # What differs is drawn last, on top.
     for word, look in LOOKS.items():
-        own = [line for line in cells if line.verdict.word == word]
+        own = [point for point in cells if point.word == word]
         axes.plot(
-            [line.printed.mean or 0.0 for line in own],
-            [_ours(line) or 0.0 for line in own],
+            [point.paper for point in own],
+            [point.ours for point in own],
             look.marker,
             ms=look.size,
             color=look.colour,
@@ -147,18 +169,15 @@ def _points(axes: Axes, cells: Sequence[Line]) -> None:
         )
 
 
-def _name(axes: Axes, cells: Sequence[Line]) -> None:
+def _name(axes: Axes, cells: Sequence[Point]) -> None:
     """The accuracies furthest from the paper's, among those that differ beyond noise."""
 
-    def gap(line: Line) -> float:
-        return abs(line.verdict.difference or 0.0)
+    def gap(point: Point) -> float:
+        return abs(point.difference)
 
-    far = sorted((c for c in cells if c.verdict.word == "differs"), key=gap, reverse=True)[:NAMED]
-    names = [
-        labels.Name(line.printed.mean or 0.0, _ours(line) or 0.0, _title(line), 4) for line in far
-    ]
-    avoid = [(line.printed.mean or 0.0, _ours(line) or 0.0) for line in cells]
-    labels.place(axes, names, avoid)
+    far = sorted((c for c in cells if c.word == "differs"), key=gap, reverse=True)[:NAMED]
+    names = [labels.Name(point.paper, point.ours, point.name, 4) for point in far]
+    labels.place(axes, names, [(point.paper, point.ours) for point in cells])
 
 
 def _title(line: Line) -> str:
@@ -166,10 +185,10 @@ def _title(line: Line) -> str:
     return f"{row.label or style.label(line.printed.method)}, {line.printed.dataset}"
 
 
-def _legend(figure: Figure, lines: Sequence[Line]) -> None:
+def _legend(figure: Figure, points: Sequence[Point]) -> None:
     handles, words = [], []
     for word, look in LOOKS.items():
-        number = sum(line.verdict.word == word for line in lines)
+        number = sum(point.word == word for point in points)
         handles.append(
             Line2D([], [], marker=look.marker, ms=look.size + 0.5, ls="", color=look.colour)
         )

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from pathlib import Path
 
+from benchmark import paper
 from benchmark.figures import style
 from benchmark.protocol.spec import UserError
 from benchmark.run.records import Store
@@ -20,12 +20,14 @@ TITLES = {
 """The printed SVM is the polynomial one; the paper's text says RBF."""
 
 
-def read(results: Path) -> Transferability:
+def read(store: Store) -> Transferability:
     """What the records tell; a UserError if they tell nothing of any selector."""
-    found = transferability.build(Store(results))
+    found = store.once(
+        ("transferability", paper.DATASETS), lambda: transferability.build(store, paper.DATASETS)
+    )
     if not any(cell.complete and cell.selector != NONE for cell in found.cells.values()):
         raise UserError(
-            f"There are no complete runs of ProtoGate or its two halves in {results}.\n"
+            f"There are no complete runs of ProtoGate or its two halves in {store.root}.\n"
             f"`python -m benchmark reproduce table23` does those that are missing; it can be "
             f"interrupted and goes on from there."
         )

@@ -3,29 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from pathlib import Path
 
 from benchmark.experiments import specimen
 from benchmark.experiments.specimen import Explained, Specimen
 from benchmark.figures import style
 from benchmark.protocol import registry
 from benchmark.protocol.plan import Cell
+from benchmark.run.records import Store
 
 
 def cell_of(model: str, dataset: str) -> Cell:
     return Cell(registry.models()[model], registry.data_ref(dataset))
 
 
-def read(results: Path, model: str, dataset: str) -> Specimen:
+def read(store: Store, model: str, dataset: str) -> Specimen:
     """The first split's specimen; a UserError with the command if there is none."""
-    return specimen.read(results, cell_of(model, dataset))
+    return specimen.read(store.root, cell_of(model, dataset))
 
 
-def read_explained(results: Path, dataset: str) -> tuple[Specimen, Explained]:
-    """ProtoGate's, which explains itself."""
-    shown = read(results, "protogate", dataset)
+def read_explained(store: Store, dataset: str) -> tuple[Specimen, Explained, list[str]]:
+    """ProtoGate's, which explains itself, with sentences on the run and on its age."""
+    shown = read(store, "protogate", dataset)
     assert shown.explained is not None
-    return shown, shown.explained
+    return shown, shown.explained, [made(shown), outdated(store, [shown])]
 
 
 def made(shown: Specimen) -> str:
@@ -38,12 +38,12 @@ def made(shown: Specimen) -> str:
     )
 
 
-def outdated(results: Path, shown: Iterable[Specimen]) -> str:
+def outdated(store: Store, shown: Iterable[Specimen]) -> str:
     """A sentence on runs that have other settings than would be taken now; empty if none has."""
     old = []
     for one in shown:
         cell, split = cell_of(one.spec.model, one.spec.data.label), (one.spec.repeat, one.spec.fold)
-        if not specimen.up_to_date(results, cell, *split):
+        if not specimen.up_to_date(store.root, cell, *split):
             old.append(cell)
     if not old:
         return ""

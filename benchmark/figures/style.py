@@ -17,6 +17,7 @@ import matplotlib
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.axis import Axis
+from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.layout_engine import ConstrainedLayoutEngine
 from matplotlib.lines import Line2D
@@ -149,7 +150,9 @@ DATASETS = {
 
 def figure(width: float = TWO_COLUMNS, height: float = 2.4) -> Figure:
     """An empty figure that arranges its parts by itself."""
-    return Figure(figsize=(width, height), layout="constrained")
+    made = Figure(figsize=(width, height), layout="constrained")
+    FigureCanvasAgg(made)  # else every measured text would make a canvas of its own
+    return made
 
 
 def panel(axes: Axes, letter: str, title: str = "") -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import tomllib
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import cache
 from importlib.resources import files
 from itertools import product
@@ -17,14 +17,18 @@ from pathlib import Path
 from typing import Any
 
 from benchmark import paper
+from benchmark.judge.audit.derived import matching, rank_rows
+from benchmark.judge.audit.findings import sheet
 from benchmark.protocol import registry
 from benchmark.protocol.choices import EDITIONS
+from benchmark.protocol.plan import Protocol
 from benchmark.run.records import Store
 from benchmark.tables import statistics as stats
-from benchmark.tables.build import build_recipe
+from benchmark.tables.build import build_from, build_recipe
+from benchmark.tables.ranking import with_summaries
 from benchmark.tables.recipes import Metric, Recipe, Source, follow
 from benchmark.tables.table import Gap, Result, Table
-from benchmark.text import grid
+from benchmark.text import grid, mean_std
 
 ACCURACY = Metric("balanced_accuracy", "scores.test.balanced_accuracy", "accuracy", scale=100)
 FEATURES = Metric("selected_features", "selection.mean", "features", decimals=1)
@@ -103,6 +107,13 @@ def _table(
     methods: Sequence[str], datasets: Sequence[str], store: Store, base: bool = False
 ) -> Table:
     rows = {m: Source(m, settings="base") for m in methods if base and ":" in m}
+    name = ("deviations", *methods, "on", *datasets, *rows)
+    return store.once(name, lambda: _built(methods, datasets, rows, store))
+
+
+def _built(
+    methods: Sequence[str], datasets: Sequence[str], rows: Mapping[str, Source], store: Store
+) -> Table:
     recipe = Recipe(
         name="deviations",
         title="",
@@ -171,7 +182,7 @@ def _compare(what: str, sides: Mapping[str, Result | None], paired: bool) -> Eff
 def _shown(result: Result | None) -> str:
     if result is None or result.mean is None or not result.complete:
         return ""
-    return f"{result.mean:.2f}" + ("" if result.std is None else f" ± {result.std:.2f}")
+    return mean_std(result.mean, result.std)
 
 
 # Other computations ------------------------------------------------------------------------------
@@ -196,38 +207,18 @@ def _editions(spec: Mapping[str, Any], store: Store) -> list[Effect]:
     ]
 
 
-def _printed_scores(number: int) -> tuple[list[str], list[list[float | None]]]:
-    cells = [c for c in paper.cells(number) if c.metric == "balanced_accuracy"]
-    methods = list(dict.fromkeys(c.method for c in cells))
-    datasets = list(dict.fromkeys(c.dataset for c in cells))
-    means = {(c.method, c.dataset): c.mean for c in cells}
-    return methods, [[means[m, d] for d in datasets] for m in methods]
-
-
-def _matching(number: int, ties: str, missing: str, ddof: int) -> tuple[int, int, str]:
-    """How many printed ranks a rule gives, of how many, and ProtoGate's."""
-    methods, scores = _printed_scores(number)
-    pairs = stats.over_datasets(stats.ranks(scores, ties, missing), ddof)
-    same, own = 0, ""
-    for method, pair in zip(methods, pairs, strict=True):
-        cell = paper.cell(number, method, "", "mean_rank")
-        if pair is None or cell is None or cell.mean is None:
-            continue
-        close = stats.equal_as_printed(pair[0], cell.mean, 2)
-        close &= cell.std is None or (
-            pair[1] is not None and stats.equal_as_printed(pair[1], cell.std, 2)
-        )
-        same += close
-        if method == "protogate":
-            own = f"{pair[0]:.2f}"
-    return same, len(methods), own
+def _rows_that_follow(table: int, ties: str, missing: str, ddof: int) -> str:
+    printed = sheet()
+    same = matching(printed, table, ties, missing, ddof)
+    return f"{len(same)} of {len(printed.methods(table, ACCURACY.name))}"
 
 
 def _rank_rules(_spec: Mapping[str, Any], _store: Store) -> list[Effect]:
-    sides = {}
+    printed, sides = sheet(), {}
     for ties, missing in product(stats.TIES, stats.MISSING):
-        same, total, own = _matching(2, ties, missing, 1)
-        sides[f"ties {ties}, missing {missing}"] = f"{same} of {total}, ProtoGate {own}"
+        own, _ = rank_rows(printed, 2, ties, missing)["protogate"]
+        rows = _rows_that_follow(2, ties, missing, 1)
+        sides[f"ties {ties}, missing {missing}"] = f"{rows}, ProtoGate {own:.2f}"
     return [Effect("rows of Table 2 whose printed rank follows from its cells", sides)]
 
 
@@ -236,7 +227,7 @@ def _rank_deviations(_spec: Mapping[str, Any], _store: Store) -> list[Effect]:
         Effect(
             f"rows of Table {number} whose printed rank follows from its cells",
             {
-                name: "{} of {}".format(*_matching(number, "min", "mean", ddof)[:2])
+                name: _rows_that_follow(number, "min", "mean", ddof)
                 for name, ddof in (("sample deviation", 1), ("population deviation", 0))
             },
         )
@@ -246,9 +237,9 @@ def _rank_deviations(_spec: Mapping[str, Any], _store: Store) -> list[Effect]:
 
 def _adtm_readings(_spec: Mapping[str, Any], store: Store) -> list[Effect]:
     """Our Table 2 by both readings."""
-    from benchmark.tables.recipes import read_recipe
-
-    table = build_recipe(read_recipe("table2"), store.root, ["prescribed"], store)
+    table = replace(build_from(store, "table2"), editions=("prescribed",))
+    assert table.recipe.rank is not None
+    table = with_summaries(table, table.recipe.rank)
     methods, datasets = table.ranked
     if not methods:
         lack = Lack("our Table 2", "no dataset has enough methods yet", "status table2")
@@ -273,7 +264,7 @@ def _records(model: str, dataset: str, store: Store) -> list[dict[str, Any]]:
     if not result.complete:
         return []
     folder = f"{model}/{registry.data_ref(dataset).folder}/{result.setting}"
-    keys = [f"{folder}/r{r}f{f}" for r in range(5) for f in range(5)]
+    keys = [f"{folder}/r{repeat}f{fold}" for repeat, fold in Protocol().splits()]
     return list(store.find(keys)[0].values())
 
 
@@ -317,7 +308,7 @@ def _eval_x(spec: Mapping[str, Any], store: Store) -> list[Effect]:
         masked = [100 * r["also"]["eval-x"] for r in records]
         p = stats.corrected_resampled_t([b - a for a, b in zip(full, masked, strict=True)])[1]
         means = [stats.mean_std(values) for values in (full, masked)]
-        shown = [f"{mean:.2f} ± {std:.2f}" for mean, std in means]
+        shown = [mean_std(*pair) for pair in means]
         sides = dict(zip(("full input", "EVAL-X"), shown, strict=True))
         found.append(Effect(what, sides, means[1][0] - means[0][0], p))
     return found
@@ -353,11 +344,9 @@ def _truths(spec: Mapping[str, Any], store: Store) -> list[Effect]:
 
 def _flagged(spec: Mapping[str, Any], store: Store) -> list[Effect]:
     """Our cells that failed to converge, and the paper's dashes beside which we have no runs."""
-    from benchmark.tables.recipes import read_recipe
-
     found = []
     for name in spec["tables"]:
-        table = build_recipe(read_recipe(name), store.root, ["prescribed"], store)
+        table = replace(build_from(store, name), editions=("prescribed",))
         for result in table.shown:
             if result.metric != ACCURACY.name:
                 continue

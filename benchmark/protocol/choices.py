@@ -2,12 +2,15 @@
 
 Two editions. `prescribed`: what the paper's rule chooses on the paper's grid, read from the choices
 that tuning wrote. `published`: what reproduces the printed cell, from the registry, where known.
+Everybody who needs the settings of a cell asks `resolve`.
 """
 
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -124,27 +127,69 @@ def base_of(cell: Cell) -> Cell:
     return replace(cell, overrides={})
 
 
-def prescribed(results: Path, cell: Cell, source: str = "own") -> dict[str, Any] | None:
-    """The tuned settings; None if the cell has a search and was not tuned yet.
-
-    With `base`, a variant takes what was chosen for the model without its switches.
-    """
-    if source == "base" and cell.overrides:
-        chosen = prescribed(results, base_of(cell))
-        return None if chosen is None else {**chosen, **cell.overrides}
-    if not (cell.search.grid or cell.search.ranges):
-        return dict(cell.overrides)
-    choice = read_choice(results, cell)
-    return None if choice is None or not current(choice, cell) else choice.params
-
-
 def current(choice: Choice, cell: Cell) -> bool:
     """Whether the choice answers today's question: this model's revision, this search."""
     return (choice.revision, choice.search) == (cell.entry.revision, search_digest(cell))
 
 
-def published(cell: Cell) -> dict[str, Any] | None:
-    """The settings that reproduce the printed cell, where they are known."""
-    if cell.overrides or cell.data.options:
+@dataclass(frozen=True)
+class Setting:
+    """What a cell is run with, and where that comes from."""
+
+    params: dict[str, Any]
+    """On top of the registry's defaults."""
+    origin: str
+    """tuned (or nothing to choose) | published | default"""
+    choice: Choice | None = None
+
+
+Reader = Callable[[Cell], Choice | None]
+"""How a choice is read: from disk, or by whoever remembers what was read before."""
+
+
+def resolve(results: Path, cell: Cell, *sources: str, read: Reader | None = None) -> Setting | None:
+    """The settings of a cell, from the first of these sources that has some; None if none has.
+
+    `own`        chosen for this model with its overrides
+    `base`       chosen for the model without its overrides, which are added
+    `published`  what reproduces the printed cell
+    `default`    the registry's settings and the overrides, whether or not there is a search
+    """
+    for source in sources:
+        found = _SOURCES[source](cell, read or partial(read_choice, results))
+        if found is not None:
+            return found
+    return None
+
+
+def _own(cell: Cell, read: Reader) -> Setting | None:
+    if not (cell.search.grid or cell.search.ranges):
+        return Setting(dict(cell.overrides), "tuned")
+    choice = read(cell)
+    if choice is None or not current(choice, cell):
         return None
-    return cell.entry.published.get(cell.data.name)
+    return Setting(choice.params, "tuned", choice)
+
+
+def _base(cell: Cell, read: Reader) -> Setting | None:
+    found = _own(base_of(cell), read)
+    return found and replace(found, params={**found.params, **cell.overrides})
+
+
+def _published(cell: Cell, _read: Reader) -> Setting | None:
+    known = cell.entry.published.get(cell.data.name)
+    if known is None or cell.overrides or cell.data.options:
+        return None
+    return Setting(known, "published")
+
+
+def _default(cell: Cell, _read: Reader) -> Setting:
+    return Setting(dict(cell.overrides), "default")
+
+
+_SOURCES: dict[str, Callable[[Cell, Reader], Setting | None]] = {
+    "own": _own,
+    "base": _base,
+    "published": _published,
+    "default": _default,
+}

@@ -9,7 +9,8 @@ import hashlib
 import json
 import math
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, fields
+from functools import cached_property
 from typing import Any
 
 SCHEMA = 1
@@ -18,10 +19,11 @@ SCHEMA = 1
 REPEATS = 5
 FOLDS = 5
 """The paper's protocol: five times a stratified five-fold split, 25 runs."""
+VALID_SIZE = 0.1
+"""Share of the rows outside the test part that validate."""
 SEED = 42
 """What every run draws from, unless a model's name says `:random_state=...`."""
 
-SCORES = ("balanced_accuracy", "accuracy", "weighted_f1", "auroc")
 PARTS = ("train", "valid", "test")
 
 FAILURES = {
@@ -52,7 +54,11 @@ Params = Mapping[str, Any]
 
 def canonical(value: Any) -> str:
     """JSON with one spelling per value: sorted keys, no spaces, no NaN."""
-    return json.dumps(value, sort_keys=True, separators=(",", ":"), allow_nan=False)
+    return _ENCODER.encode(value)
+
+
+_ENCODER = json.JSONEncoder(sort_keys=True, separators=(",", ":"), allow_nan=False)
+"""Made once: json.dumps would make one per call."""
 
 
 def digest(value: Any, length: int = 64) -> str:
@@ -94,21 +100,23 @@ class RunSpec:
     params: dict[str, Any]
     """The complete settings handed to the model, apart from `random_state`."""
     folds: int = FOLDS
-    valid_size: float = 0.1
+    valid_size: float = VALID_SIZE
     seed: int = SEED
     """What training starts from. The splits do not depend on it."""
     revision: int = 1
     """The model's revision in the registry: raised when its code changes results."""
 
-    @property
+    @cached_property
     def setting(self) -> str:
         """Name of everything but the split: runs that share it are averaged into one cell."""
-        # asdict() copies deeply, and this is computed once per record that is read.
-        identity = vars(self) | {"data": {"name": self.data.name, "options": self.data.options}}
-        del identity["repeat"], identity["fold"]
-        return digest(identity, 8)
+        # Not asdict(), which copies deeply: this is computed once per record that is read.
+        names = [f.name for f in fields(self) if f.name not in ("repeat", "fold")]
+        identity = {name: getattr(self, name) for name in names}
+        return digest(
+            identity | {"data": {"name": self.data.name, "options": self.data.options}}, 8
+        )
 
-    @property
+    @cached_property
     def key(self) -> str:
         """`knn/colon/1a2b3c4d/r0f3`: model, dataset, setting, split. Also the record's path."""
         return f"{self.model}/{self.data.folder}/{self.setting}/r{self.repeat}f{self.fold}"

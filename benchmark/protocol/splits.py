@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from sklearn.model_selection import StratifiedKFold, train_test_split
 from sklearn.preprocessing import StandardScaler
 
-from benchmark.protocol.spec import UserError
+from benchmark.protocol.spec import FOLDS, VALID_SIZE, UserError
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,11 @@ class Part:
 
 
 def make_split(
-    y: NDArray[np.int64], repeat: int, fold: int, folds: int = 5, valid_size: float = 0.1
+    y: NDArray[np.int64],
+    repeat: int,
+    fold: int,
+    folds: int = FOLDS,
+    valid_size: float = VALID_SIZE,
 ) -> Split:
     """Fold `fold` of repeat `repeat` is the test part; 10 % of the rest validates."""
     if np.bincount(y).min() < folds:

@@ -1,12 +1,13 @@
 """The records behind the page: settings with their provenance, and where the records were made.
 
-Everything comes from the records themselves, nothing from the machine that builds the page.
+Everything comes from the records themselves, nothing from the machine that builds the page. Of each
+record only what the page tells is kept, because most are candidates of searches that no table shows.
 """
 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Hashable, Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -36,75 +37,117 @@ class Index:
         return self._places[name]
 
 
-@dataclass(frozen=True)
-class Archive:
-    """Every record below a results folder, by setting."""
+@dataclass
+class Tally:
+    """What some runs come to."""
 
-    settings: dict[str, dict[str, Record]]
-    """`knn/colon/1a2b3c4d` -> split name -> record."""
-    by_hash: dict[str, list[str]]
+    runs: int = 0
+    failed: int = 0
+    seconds: float = 0.0
+
+    def add(self, record: Record) -> None:
+        self.runs += 1
+        self.failed += record["status"] != "ok"
+        self.seconds += seconds(record)
+
+
+@dataclass
+class Setting(Tally):
+    """The runs of one setting."""
+
+    model: str = ""
+    revision: int = 0
+    dataset: str = ""
+    data: set[str] = field(default_factory=set)
+    """Checksums of the data of the successful runs."""
+    shape: list[int] | None = None
+    commits: list[int] = field(default_factory=list)
+    environments: list[int] = field(default_factory=list)
+    """Places in the archive's lists, in the order of the runs."""
+    failures: dict[str, str] = field(default_factory=dict)
+    """Split -> status."""
+
+
+@dataclass
+class Archive:
+    """What the page tells of all records below a results folder."""
+
+    store: Store
+    settings: dict[str, Setting] = field(default_factory=dict)
+    """By `knn/colon/1a2b3c4d`."""
+    problems: list[str] = field(default_factory=list)
+    total: Tally = field(default_factory=Tally)
+    models: dict[str, Tally] = field(default_factory=lambda: defaultdict(Tally))
+    statuses: Counter[str] = field(default_factory=Counter)
+    datasets: Counter[tuple[str, str, tuple[int, ...], int]] = field(default_factory=Counter)
+    """Runs by name, checksum, shape and classes."""
+    commits: Index = field(default_factory=Index)
+    environments: Index = field(default_factory=Index)
+    _runs_of: dict[str, Counter[int]] = field(default_factory=lambda: defaultdict(Counter))
+    _by_hash: dict[str, list[str]] = field(default_factory=lambda: defaultdict(list))
     """`1a2b3c4d` -> the settings of that name, nearly always one."""
-    problems: tuple[str, ...]
 
     def find(self, setting: str, dataset: str) -> str | None:
         """The key of a setting that a table names by its hash."""
-        keys = self.by_hash.get(setting, [])
-        return next((key for key in keys if self.dataset(key) == dataset), None)
+        keys = self._by_hash.get(setting, [])
+        return next((key for key in keys if self.settings[key].dataset == dataset), None)
 
-    def dataset(self, key: str) -> str:
-        first = next(iter(self.settings[key].values()))
-        return DataRef(**first["spec"]["data"]).label
+    def runs(self, key: str) -> list[Record | None]:
+        """The records of a setting, one per planned split; None where there is none."""
+        keys = [f"{key}/{split}" for split in SPLITS]
+        found, _ = self.store.find(keys)
+        return [found.get(key) for key in keys]
 
-    @property
-    def records(self) -> list[Record]:
-        return [record for runs in self.settings.values() for record in runs.values()]
+    def add(self, record: Record) -> None:
+        """Count a record."""
+        key, _, split = record["key"].rpartition("/")
+        spec, status = record["spec"], record["status"]
+        if key not in self.settings:
+            label = DataRef(**spec["data"]).label
+            self.settings[key] = Setting(
+                model=spec["model"], revision=spec["revision"], dataset=label
+            )
+            self._by_hash[key.rpartition("/")[2]].append(key)
+        setting = self.settings[key]
+        for tally in (self.total, self.models[spec["model"]], setting):
+            tally.add(record)
+        self.statuses[status] += 1
+        if status == "ok":
+            data = record["data"]
+            if not setting.data:
+                setting.shape = data.get("shape")
+            setting.data.add(data["sha256"])
+            shape, classes = tuple(data.get("shape") or ()), data.get("classes") or 0
+            self.datasets[setting.dataset, data["sha256"], shape, classes] += 1
+        else:
+            setting.failures[split] = status
+        meta = record.get("meta", {})
+        for name, index, places in (
+            ("code", self.commits, setting.commits),
+            ("environment", self.environments, setting.environments),
+        ):
+            if meta.get(name):
+                place = index.place(meta[name])
+                self._runs_of[name][place] += 1
+                if place not in places:
+                    places.append(place)
+
+    def used(self, name: str) -> list[tuple[Any, int]]:
+        """The commits (`code`) or machines (`environment`) that records name, and how many do."""
+        index = self.commits if name == "code" else self.environments
+        return [(value, self._runs_of[name][place]) for place, value in enumerate(index.values)]
 
 
 def read(store: Store) -> Archive:
     """All records of a store, in the order of their names."""
-    settings: dict[str, dict[str, Record]] = defaultdict(dict)
-    problems = []
-    for found in store.scan():
+    archive = Archive(store)
+    for found in store.scan(only=["data", "meta"]):
         if isinstance(found, Problem):
             # The folder's place on this machine is no part of the report.
-            problems.append(f"{found.path.relative_to(store.root)}: {found.reason}")
-            continue
-        setting, _, split = found["key"].rpartition("/")
-        settings[setting][split] = found
-    by_hash: dict[str, list[str]] = defaultdict(list)
-    for key in settings:
-        by_hash[key.rpartition("/")[2]].append(key)
-    return Archive(dict(settings), dict(by_hash), tuple(problems))
-
-
-class Provenance:
-    """Commits and environments that records name, each stored once on the page."""
-
-    def __init__(self) -> None:
-        self.commits, self.environments = Index(), Index()
-
-    def of_setting(self, runs: dict[str, Record]) -> dict[str, Any]:
-        """What a reader may want to know of the runs of one setting."""
-        records = list(runs.values())
-        first = records[0]
-        good = [record for record in records if record["status"] == "ok"]
-        failed = {s: r["status"] for s, r in runs.items() if r["status"] != "ok"}
-        metas = [record.get("meta", {}) for record in records]
-        return {
-            "model": first["spec"]["model"],
-            "revision": first["spec"]["revision"],
-            "data": sorted({record["data"]["sha256"] for record in good}),
-            "shape": good[0]["data"].get("shape") if good else None,
-            "commits": self._places(self.commits, metas, "code"),
-            "environments": self._places(self.environments, metas, "environment"),
-            "seconds": round(sum(seconds(record) for record in records), 1),
-            "runs": len(records),
-            "failed": failed,
-        }
-
-    @staticmethod
-    def _places(index: Index, metas: Iterable[dict[str, Any]], name: str) -> list[int]:
-        return sorted({index.place(meta[name]) for meta in metas if meta.get(name)})
+            archive.problems.append(f"{found.path.relative_to(store.root)}: {found.reason}")
+        else:
+            archive.add(found)
+    return archive
 
 
 def seconds(record: Record) -> float:
@@ -112,53 +155,62 @@ def seconds(record: Record) -> float:
     return float(record.get("meta", {}).get("seconds", {}).get("total") or 0.0)
 
 
+class Provenance:
+    """Commits and environments, each stored once on the page, in the order of the cells."""
+
+    def __init__(self, archive: Archive) -> None:
+        self.archive = archive
+        self.commits, self.environments = Index(), Index()
+
+    def of_setting(self, key: str) -> dict[str, Any]:
+        """What a reader may want to know of the runs of one setting."""
+        setting = self.archive.settings[key]
+        return {
+            "model": setting.model,
+            "revision": setting.revision,
+            "data": sorted(setting.data),
+            "shape": setting.shape,
+            "commits": self._places(self.commits, self.archive.commits, setting.commits),
+            "environments": self._places(
+                self.environments, self.archive.environments, setting.environments
+            ),
+            "seconds": round(setting.seconds, 1),
+            "runs": setting.runs,
+            "failed": setting.failures,
+        }
+
+    @staticmethod
+    def _places(index: Index, known: Index, places: Iterable[int]) -> list[int]:
+        return sorted({index.place(known.values[place]) for place in places})
+
+
 def surroundings(archive: Archive, provenance: Provenance) -> dict[str, Any]:
     """Totals over all records: models, data, failures, commits, machines and library versions."""
-    records = archive.records
     return {
-        "runs": len(records),
+        "runs": archive.total.runs,
         "settings": len(archive.settings),
-        "hours": round(sum(map(seconds, records)) / 3600, 2),
-        "failures": dict(sorted(Counter(r["status"] for r in records).items())),
-        "models": _groups(records, lambda r: r["spec"]["model"]),
-        "datasets": _datasets(records),
-        "commits": _used(records, provenance.commits, "code"),
-        "environments": _used(records, provenance.environments, "environment"),
-        "problems": list(archive.problems),
+        "hours": round(archive.total.seconds / 3600, 2),
+        "failures": dict(sorted(archive.statuses.items())),
+        "models": [
+            {
+                "name": name,
+                "runs": tally.runs,
+                "failed": tally.failed,
+                "hours": round(tally.seconds / 3600, 3),
+            }
+            for name, tally in sorted(archive.models.items())
+        ],
+        "datasets": [
+            {"name": name, "sha256": sha, "shape": list(shape), "classes": classes, "runs": runs}
+            for (name, sha, shape, classes), runs in sorted(archive.datasets.items())
+        ],
+        "commits": _used(provenance.commits, archive.used("code")),
+        "environments": _used(provenance.environments, archive.used("environment")),
+        "problems": archive.problems,
     }
 
 
-def _groups(records: Sequence[Record], name: Callable[[Record], str]) -> list[dict[str, Any]]:
-    groups: dict[str, list[Record]] = defaultdict(list)
-    for record in records:
-        groups[name(record)].append(record)
-    return [
-        {
-            "name": key,
-            "runs": len(members),
-            "failed": sum(member["status"] != "ok" for member in members),
-            "hours": round(sum(map(seconds, members)) / 3600, 3),
-        }
-        for key, members in sorted(groups.items())
-    ]
-
-
-def _datasets(records: Sequence[Record]) -> list[dict[str, Any]]:
-    seen: Counter[tuple[str, str, tuple[int, ...], int]] = Counter()
-    for record in records:
-        if record["status"] == "ok":
-            data, label = record["data"], DataRef(**record["spec"]["data"]).label
-            seen[
-                label, data["sha256"], tuple(data.get("shape") or ()), data.get("classes") or 0
-            ] += 1
-    return [
-        {"name": name, "sha256": sha, "shape": list(shape), "classes": classes, "runs": runs}
-        for (name, sha, shape, classes), runs in sorted(seen.items())
-    ]
-
-
-def _used(records: Sequence[Record], index: Index, name: str) -> list[dict[str, Any]]:
+def _used(index: Index, used: Iterable[tuple[Any, int]]) -> list[dict[str, Any]]:
     """The index's values in its order, so that places stay valid, with the runs that name each."""
-    metas = [record["meta"][name] for record in records if record.get("meta", {}).get(name)]
-    runs = Counter(index.place(meta) for meta in metas)
+    runs = {index.place(value): number for value, number in used}
     return [{**value, "runs": runs[place]} for place, value in enumerate(index.values)]

@@ -7,11 +7,12 @@ All of it is made from records alone, and the same records give the same bytes e
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import Executor, Future, ProcessPoolExecutor
-from contextlib import nullcontext
+from dataclasses import dataclass
 from multiprocessing import get_context
 from pathlib import Path
+from typing import Any
 
 from benchmark.files import write_atomic
 from benchmark.judge.audit import findings as audit_render
@@ -22,8 +23,8 @@ from benchmark.report.gather import Judged, gather, judge
 from benchmark.report.page import assemble
 from benchmark.run.records import Store
 from benchmark.tables import render
-from benchmark.tables.build import build_recipe
-from benchmark.tables.recipes import catalogue, read_recipe
+from benchmark.tables.build import build_from
+from benchmark.tables.recipes import catalogue
 from benchmark.tables.table import Table
 
 Step = Callable[[str], None]
@@ -61,24 +62,22 @@ def write_reports(
     Returns the paths, the page last.
     """
     store = Store(results, remember=True)
+    built = _tables(store, step)
+    written = [path for table in built.values() for path in write_table(table, to)]
     # Drawing takes longer than everything else, so it goes on beside it.
-    with _pool() if figures else nullcontext() as pool:
-        drawn = _draw_all(pool, results, to / "figures") if pool else {}
-        built = _tables(store, step)
-        written = [path for table in built.values() for path in write_table(table, to)]
+    with _pool() as pool:
+        drawings = _start_drawing(pool, store, to / "figures") if figures else []
         judged = judge(store, built)
         step("judgements")
         written += _write_texts(judged, to)
-        for name, future in drawn.items():
-            written += future.result()
-            step(name)
+        written += _finish_drawing(drawings, store, to / "figures", step) if figures else []
     return [*written, _write_page(store, built, judged, to, step)]
 
 
 def _tables(store: Store, step: Step) -> dict[str, Table]:
     built = {}
     for name in catalogue():
-        built[name] = build_recipe(read_recipe(name), store.root, store=store)
+        built[name] = build_from(store, name)
         step(name)
     return built
 
@@ -105,23 +104,55 @@ def _write_texts(judged: Judged, to: Path) -> list[Path]:
 
 
 def _pool() -> ProcessPoolExecutor:
+    """Processes that start with the first figure that they are given."""
     return ProcessPoolExecutor(min(4, os.cpu_count() or 1), mp_context=get_context("spawn"))
 
 
-def _draw_all(pool: Executor, results: Path, to: Path) -> dict[str, Future[list[Path]]]:
-    from benchmark.figures import FIGURES
+@dataclass(frozen=True)
+class _Drawing:
+    """A figure on its way: with its data, or with the reason why there are none."""
 
-    return {name: pool.submit(_draw, name, results, to) for name in FIGURES}
+    name: str
+    data: Any = None
+    error: UserError | None = None
+    files: Future[list[Path]] | None = None
+    """None if those in the folder are what would be drawn."""
 
 
-def _draw(name: str, results: Path, to: Path) -> list[Path]:
-    """Draw a figure if the records allow it; else a text says why not."""
-    from benchmark.figures import write
+def _start_drawing(pool: Executor, store: Store, to: Path) -> list[_Drawing]:
+    """Read what the figures show, and have those drawn whose inputs have changed."""
+    from benchmark.figures import FIGURES, inputs, read, save
 
-    try:
-        return write(name, results, to)
-    except UserError:
-        return [to / f"{name}.md"]
+    known, drawings = inputs.read(to), []
+    for name in FIGURES:
+        try:
+            data = read(name, store)
+        except UserError as error:
+            drawings.append(_Drawing(name, error=error))
+            continue
+        changed = inputs.entry(name, data, to) != known.get(name)
+        files = pool.submit(save, name, data, to) if changed else None
+        drawings.append(_Drawing(name, data, files=files))
+    return drawings
+
+
+def _finish_drawing(drawings: Sequence[_Drawing], store: Store, to: Path, step: Step) -> list[Path]:
+    """Wait for the figures; returns all files of their folder."""
+    from benchmark.figures import explain, inputs
+
+    written, known = [], {}
+    for drawing in drawings:
+        name = drawing.name
+        if drawing.error:
+            written.append(explain(name, drawing.error, store.root, to))
+        else:
+            if drawing.files:
+                drawing.files.result()
+            (to / f"{name}.md").unlink(missing_ok=True)  # of the time when it could not be drawn
+            written += [to / f"{name}{suffix}" for suffix in inputs.SUFFIXES]
+            known[name] = inputs.entry(name, drawing.data, to)
+        step(name)
+    return [*written, inputs.write(to, known)]
 
 
 def _write_page(

@@ -13,7 +13,7 @@ from math import sqrt
 from typing import Any
 
 from benchmark.judge.audit.findings import Finding, Key
-from benchmark.report.archive import SPLITS, Archive, Index, Provenance
+from benchmark.report.archive import Archive, Index, Provenance
 from benchmark.tables import statistics as stats
 from benchmark.tables.recipes import Metric
 from benchmark.tables.render import MEANING, MISSING, TIES, what_is_shown
@@ -28,7 +28,7 @@ class Gathered:
 
     def __init__(self, archive: Archive, doubts: Mapping[Key, Finding]) -> None:
         self.archive, self.doubts = archive, doubts
-        self.provenance = Provenance()
+        self.provenance = Provenance(archive)
         self.runs, self.settings, self.choices = Index(), Index(), Index()
 
     def table(self, table: Table) -> dict[str, Any]:
@@ -113,7 +113,7 @@ class Gathered:
         values: list[float | None] = list(result.values)
         if key is not None:
             reads = table.recipe.source(result.method).metric(metric)
-            records = [self.archive.settings[key].get(split) for split in SPLITS]
+            records = self.archive.runs(key)
             found = [reads.of(r) if r and r["status"] == "ok" else None for r in records]
             # A special cell may hold something else than its records' values.
             if [value for value in found if value is not None] == values:
@@ -125,7 +125,7 @@ class Gathered:
             return None
         about: dict[str, Any] = {"params": result.params}
         if key is not None:
-            about |= {"key": key, **self.provenance.of_setting(self.archive.settings[key])}
+            about |= {"key": key, **self.provenance.of_setting(key)}
         return self.settings.place(about, key)
 
     def _choice(self, result: Result) -> int | None:

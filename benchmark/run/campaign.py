@@ -9,7 +9,7 @@ from typing import Generic, TypeVar
 
 from benchmark.progress import Progress, say
 from benchmark.protocol.search import Plan, Record
-from benchmark.protocol.spec import FINAL_FAILURES, DataRef, RunSpec
+from benchmark.protocol.spec import FINAL_FAILURES, DataRef, RunSpec, UserError
 from benchmark.run.executor import Queue, run_all
 from benchmark.run.records import Store, refuse_mixed
 from benchmark.run.worker import Limits
@@ -33,6 +33,8 @@ class Means:
     """When to begin no more runs, on time.monotonic()'s clock."""
     redone: set[str] = field(default_factory=set)
     """What `force` did again already: a second campaign of the same command leaves it alone."""
+    told: set[str] = field(default_factory=set)
+    """Datasets that the person at the terminal has been told about; once is enough."""
 
 
 @dataclass
@@ -166,7 +168,7 @@ class _Campaign(Generic[T]):
             unknown = [
                 s.data for s in todo if s.data.path is None and s.data.label not in self.looked
             ]
-            self.report.absent |= _absent(unknown)
+            self.report.absent |= _absent(unknown, self.means.told)
             self.looked |= {data.label for data in unknown}
             todo = [s for s in todo if s.data.name not in self.report.absent]
         for spec in todo:
@@ -201,28 +203,27 @@ def _arrays_missing(key: str, record: Record, means: Means) -> bool:
     return bool(possible - means.store.kept(key))
 
 
-_told: set[str] = set()
-"""Datasets that the person at the terminal has been told about; once is enough."""
-
-
-def _absent(wanted: Iterable[DataRef]) -> set[str]:
+def _absent(wanted: Iterable[DataRef], told: set[str]) -> set[str]:
     """The datasets that cannot be had, each named once with the way to get it."""
     by_label = {data.label: data for data in wanted}
     if not by_label:
         return set()
-    from benchmark.data.getting import get
     from benchmark.data.load import load
 
-    rows = get(sorted({data.name for data in by_label.values()}))
-    absent = {row.name: row.detail for row in rows if row.state != "ready"}
-    for name in sorted(absent.keys() - _told):
-        say(f"{absent[name]}\nIts missing runs are left out; everything else goes on.")
+    absent: set[str] = set()
     for label, data in sorted(by_label.items()):
-        if label not in _told and data.name not in absent:
-            for note in load(data).notes:
-                say(f"{label}: {note}.")
-    _told.update(absent, by_label)
-    return set(absent)
+        if data.name in absent:
+            continue
+        try:
+            lines = [f"{label}: {note}." for note in load(data).notes]
+        except UserError as error:
+            absent.add(data.name)
+            label = data.name
+            lines = [f"{error}\nIts missing runs are left out; everything else goes on."]
+        for line in lines if label not in told else ():
+            say(line)
+        told.add(label)
+    return absent
 
 
 def _by_data(specs: Iterable[RunSpec]) -> list[RunSpec]:

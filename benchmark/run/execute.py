@@ -8,6 +8,7 @@ import time
 import traceback
 import warnings
 from collections.abc import Collection
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -34,6 +35,14 @@ KEEP = ("proba", "selected")
 
 def execute(spec: RunSpec, keep: Collection[str] = ()) -> Outcome:
     """Do one run. Never raises: a failure is an outcome too."""
+    start = time.monotonic()
+    outcome = _recorded(spec, keep)
+    seconds = outcome.record["meta"].setdefault("seconds", {})
+    seconds["total"] = round(time.monotonic() - start, 3)
+    return outcome
+
+
+def _recorded(spec: RunSpec, keep: Collection[str]) -> Outcome:
     meta: dict[str, Any] = {
         "started": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
         "code": machine.code_version(),
@@ -99,16 +108,18 @@ def _execute(
     model = Model(**spec.params, random_state=spec.seed)
     with clock.stage("fit"):
         model.fit(train.X, train.y, eval_set=(valid.X, valid.y))
+    parts = dict(zip(PARTS, (train, valid, test), strict=True))
+    predicted, proba = {}, {}
     with clock.stage("predict"):
-        predicted = {"test": model.predict(test.X)}
+        predicted["test"], proba["test"] = predict(model, test.X)
     predict_ms = 1000 * clock.seconds["predict"] / len(test.y)
 
     with clock.stage("predict"):
-        predicted |= {"train": model.predict(train.X), "valid": model.predict(valid.X)}
-        proba = {
-            name: model.predict_proba(part.X)
-            for name, part in zip(PARTS, (train, valid, test), strict=True)
-        }
+        for name in ("train", "valid"):
+            predicted[name], proba[name] = predict(model, parts[name].X)
+        for name, part in parts.items():
+            if proba[name] is None:
+                proba[name] = model.predict_proba(part.X)
         selected = model.select(test.X) if hasattr(model, "select") else None
         also = model.also_predict(test.X) if hasattr(model, "also_predict") else {}
     peak_memory = machine.peak_memory()
@@ -126,7 +137,7 @@ def _execute(
         "split": {"sha256": split.sha256, **{p: len(getattr(split, p)) for p in PARTS}},
         "scores": {
             name: metrics.scores(part.y, predicted[name], proba[name])
-            for name, part in zip(PARTS, (train, valid, test), strict=True)
+            for name, part in parts.items()
         },
         "also": {name: metrics.balanced_accuracy(test.y, y) for name, y in also.items()},
         "selection": None if selected is None else _selection(model, selected, data, test, split),
@@ -142,6 +153,20 @@ def _execute(
         },
     }
     return Outcome(record, _arrays(keep, proba["test"], selected, data, split))
+
+
+def predict(model: Any, X: Any) -> tuple[Any, Any]:
+    """The predicted classes, and the probabilities if the classes were read off them.
+
+    That is the case where a model has `predict` from the base class here, which takes the most
+    probable class. Any other `predict` may follow its own rule, such as an SVM's votes.
+    """
+    if type(model).predict is not import_module("benchmark.models._classifier").Classifier.predict:
+        return model.predict(X), None
+    proba = model.predict_proba(X)
+    if not np.isfinite(proba).all():
+        model.predict(X)  # raises, and says what to do
+    return model.classes_[np.argmax(proba, axis=1)], proba
 
 
 def _selection(

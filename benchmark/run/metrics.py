@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import base64
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+from benchmark.run.features import packed
 
 
 def scores(
@@ -69,11 +70,6 @@ def selection(
         "core": packed(2 * selected.sum(axis=0) >= len(selected)),
         "f1": {name: selection_f1(selected, truth) for name, truth in relevant.items()} or None,
     }
-
-
-def packed(mask: NDArray[np.bool_]) -> str:
-    """A set of features as text, eight to a byte: `benchmark.computed.unpacked` reads it."""
-    return base64.b64encode(np.packbits(mask).tobytes()).decode("ascii")
 
 
 def selection_f1(selected: NDArray[np.bool_], truth: NDArray[np.bool_]) -> float:

@@ -13,15 +13,21 @@ import os
 import re
 import zipfile
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from benchmark.files import remove_unfinished, write_atomic
+from benchmark.protocol.choices import Choice, Setting, read_choice, resolve
+from benchmark.protocol.plan import Cell
 from benchmark.protocol.spec import SCHEMA, DataRef, Outcome, RunSpec, UserError, canonical, digest
 
+T = TypeVar("T")
+
 _KEY = re.compile(r"[^/]+/[^/]+/[0-9a-f]{8}/r\d+f\d+")
+REQUIRED = ("schema", "key", "spec", "status")
+"""Fields of every record."""
 
 
 @dataclass(frozen=True)
@@ -46,20 +52,30 @@ def encode(record: dict[str, Any]) -> bytes:
     return ("{\n" + ",\n".join(lines) + "\n}\n").encode()
 
 
-def decode(content: bytes) -> dict[str, Any]:
-    """Read a record's text; raise NotARecord with the reason when it is not one."""
+def decode(content: bytes, only: Sequence[str] | None = None) -> dict[str, Any]:
+    """Read a record's text; raise NotARecord with the reason when it is not one.
+
+    With `only`, just these fields and the required ones are read where the text is as `encode`
+    writes it. The checksum is always that of the whole.
+    """
+    lines = content[2:-3].split(b",\n")
+    sealed = content[:2] == b"{\n" and content[-3:] == b"\n}\n" and _sealed(lines)
+    if sealed and only is not None:
+        wanted = {name.encode() for name in (*REQUIRED, *only)}
+        lines = [line for line in lines if line.split(b'"', 2)[1] in wanted]
+        content = b"{" + b",".join(lines) + b"}"
     try:
         record = json.loads(content)
     except ValueError as error:
         raise NotARecord(f"is not JSON ({error}); it may have been cut off or edited") from error
-    if not isinstance(record, dict) or not {"schema", "key", "spec", "status"} <= record.keys():
+    if not isinstance(record, dict) or not set(REQUIRED) <= record.keys():
         raise NotARecord("is not a record of this benchmark")
     if record["schema"] != SCHEMA:
         newer = isinstance(record["schema"], int) and record["schema"] > SCHEMA
         remedy = "update this project to read it" if newer else "run it again to renew it"
         raise NotARecord(f"has record format {record['schema']}, expected {SCHEMA}; {remedy}")
     checksum = record.pop("checksum", None)
-    if checksum != _checksum_of(content) and checksum != _checksum(record):
+    if not sealed and checksum != _checksum(record):
         raise NotARecord("does not match its own checksum: its content was changed or damaged")
     return record
 
@@ -68,24 +84,47 @@ def _checksum(record: dict[str, Any]) -> str:
     return digest(record, 16)
 
 
-def _checksum_of(content: bytes) -> str:
-    """The same from the text of `encode`, whose lines are canonical already: a third of the time.
+def _sealed(lines: Sequence[bytes]) -> bool:
+    """Whether the lines of `encode` end with the checksum of those before it.
 
-    Of a text in another form it is some other value, and the record itself has to be asked.
+    They are canonical already, so this is `_checksum` without reading them. Of a text in another
+    form nothing is known, and the record itself has to be asked.
     """
-    fields = [line.removesuffix(b",").split(b": ", 1) for line in content.splitlines()[1:-1]]
-    parts = sorted(b":".join(field) for field in fields if field[0] != b'"checksum"')
-    return hashlib.sha256(b"{" + b",".join(parts) + b"}").hexdigest()[:16]
+    parts = sorted(line.replace(b": ", b":", 1) for line in lines[:-1])
+    checksum = hashlib.sha256(b"{" + b",".join(parts) + b"}").hexdigest()[:16]
+    return lines[-1] == f'"checksum": "{checksum}"'.encode()
 
 
 class Store:
-    """The records below one results folder."""
+    """The records below one results folder, and the choices beside them.
+
+    One that remembers reads every file once and makes every thing once. It is for those who read
+    the same again and again, change none of it and leave the folder alone meanwhile.
+    """
 
     def __init__(self, root: Path, remember: bool = False) -> None:
         self.root = root
         self.runs = root / "runs"
-        self._read: dict[str, dict[str, Any]] | None = {} if remember else None
-        """Records by key, for whoever reads the same ones again and again and changes none."""
+        self._records: dict[str, dict[str, Any]] | None = {} if remember else None
+        self._made: dict[Any, Any] | None = {} if remember else None
+
+    def once(self, name: Any, make: Callable[[], T]) -> T:
+        """What `make` gives; a store that remembers asks it only the first time for a name."""
+        if self._made is None:
+            return make()
+        if name not in self._made:
+            self._made[name] = make()
+        made: T = self._made[name]
+        return made
+
+    def choice(self, cell: Cell) -> Choice | None:
+        """The choice that tuning wrote for this cell, or None if it was never tuned."""
+        place = cell.model, cell.data.folder
+        return self.once(("choice", *place), lambda: read_choice(self.root, cell))
+
+    def setting(self, cell: Cell, *sources: str) -> Setting | None:
+        """The settings that a cell stands for: `benchmark.protocol.choices.resolve`."""
+        return resolve(self.root, cell, *sources, read=self.choice)
 
     def path(self, key: str) -> Path:
         return self.runs / f"{key}.json"
@@ -95,14 +134,17 @@ class Store:
 
     def load(self, path: Path) -> dict[str, Any]:
         """Read one record file; NotARecord says what is wrong with it."""
-        record = decode(path.read_bytes())
+        return self._checked(decode(path.read_bytes()), "/".join(path.with_suffix("").parts[-4:]))
+
+    def _checked(self, record: dict[str, Any], place: str) -> dict[str, Any]:
+        """The record, if it is what it says it is and lies where it belongs."""
         try:
             spec_key = RunSpec.from_dict(record["spec"]).key
         except (TypeError, KeyError, AttributeError) as error:
             raise NotARecord(f"has a run description that cannot be read ({error})") from error
         if record["key"] != spec_key:
             raise NotARecord(f"says it is {record['key']}, but its run is {spec_key}")
-        if path.parts[-4:] != (*spec_key.split("/")[:3], f"{spec_key.split('/')[3]}.json"):
+        if place != spec_key:
             raise NotARecord(f"belongs at {self.path(spec_key)}")
         return record
 
@@ -127,27 +169,33 @@ class Store:
 
     def _known(self, key: str) -> dict[str, Any]:
         """The record of a key, from memory where it was read before."""
-        if self._read is None:
+        if self._records is None:
             return self.load(self.path(key))
-        if key not in self._read:
-            self._read[key] = self.load(self.path(key))
-        return self._read[key]
+        if key not in self._records:
+            self._records[key] = self.load(self.path(key))
+        return self._records[key]
 
-    def scan(self) -> Iterator[dict[str, Any] | Problem]:
-        """Every file of the folder, in order: a record, or a problem with its reason."""
-        for path in sorted(self.runs.rglob("*")):
-            if path.is_dir() or path.suffix == ".npz":
+    def scan(self, only: Sequence[str] | None = None) -> Iterator[dict[str, Any] | Problem]:
+        """Every file of the folder, in order: a record, or a problem with its reason.
+
+        With `only`, records have at least these fields, and reading is faster. Nothing of a scan
+        is remembered: it would be everything.
+        """
+        for path in _files(str(self.runs)):
+            name = path.rpartition("/")[2]
+            if name.endswith(".npz") or (name.startswith(".") and name.endswith(".tmp")):
+                continue  # arrays; or the unfinished write of a run that was killed, see `tidy`
+            key = path[len(str(self.runs)) + 1 :].removesuffix(".json")
+            if not (name.endswith(".json") and _KEY.fullmatch(key)):
+                yield Problem(Path(path), "is not where or what a record is")
                 continue
-            if path.suffix == ".tmp" and path.name.startswith("."):
-                continue  # the unfinished write of a run that was killed; `tidy` removes it
-            key = path.relative_to(self.runs).with_suffix("").as_posix()
-            if path.suffix != ".json" or not _KEY.fullmatch(key):
-                yield Problem(path, "is not where or what a record is")
+            if self._records and key in self._records:
+                yield self._records[key]
                 continue
             try:
-                yield self._known(key)
+                yield self._checked(decode(Path(path).read_bytes(), only), key)
             except (NotARecord, OSError) as error:
-                yield Problem(path, str(error))
+                yield Problem(Path(path), str(error))
 
     def write(self, outcome: Outcome) -> Path:
         """Keep an outcome: arrays first, the record last, because the record says it is done."""
@@ -192,6 +240,19 @@ class Store:
             f"No record {text!r}: neither a file nor a key below {self.runs}. "
             f"Keys look like knn/colon/1a2b3c4d/r0f3."
         )
+
+
+def _files(folder: str) -> Iterator[str]:
+    """All files below a folder in the order of their names, without a question per file."""
+    try:
+        entries = sorted(os.scandir(folder), key=lambda entry: entry.name)
+    except FileNotFoundError:
+        return
+    for entry in entries:
+        if not entry.is_dir():
+            yield f"{folder}/{entry.name}"
+        elif not entry.is_symlink():  # which may lead in circles
+            yield from _files(f"{folder}/{entry.name}")
 
 
 def refuse_mixed(records: Iterable[dict[str, Any]]) -> None:

@@ -73,14 +73,12 @@ class Worker:
             line, broken = self._wait(process, start) if self._ready else (None, "killed")
         except BrokenPipeError:
             line, broken = None, "killed"
-        elapsed = round(time.monotonic() - start, 3)
         outcome = None if line is None else reply_to(spec, line)
         if outcome is None:
+            elapsed = round(time.monotonic() - start, 3)
             message = OUT_OF_STEP if line is not None else self._explain(broken)
             tail = self._stop()
             return failed(spec, broken or "killed", message, tail, {"seconds": {"total": elapsed}})
-        meta = outcome.record["meta"]
-        meta["seconds"] = {**(meta.get("seconds") or {}), "total": elapsed}
         return outcome
 
     def close(self) -> None:

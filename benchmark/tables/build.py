@@ -28,8 +28,14 @@ def build_table(
 def build_all(results: Path, names: Sequence[str] | None = None) -> dict[str, Table]:
     """All tables, or these, by name; a record is read once, however many tables show it."""
     store = Store(results, remember=True)
-    chosen = catalogue() if names is None else names
-    return {name: build_recipe(read_recipe(name), results, store=store) for name in chosen}
+    return {name: build_from(store, name) for name in (catalogue() if names is None else names)}
+
+
+def build_from(store: Store, name: str) -> Table:
+    """The table called `name`; a store that remembers builds it once."""
+    return store.once(
+        ("table", name), lambda: build_recipe(read_recipe(name), store.root, store=store)
+    )
 
 
 def build_recipe(

@@ -1,27 +1,30 @@
 """Cells that are computed from other cells: averages of rows, rank differences, tests, ADTM.
 
-Each rule fills the places of a table that its recipe marks with `computed` or `average`. A place
-whose ingredients are incomplete gets a gap that says which ones are lacking.
+A column that its recipe marks with `computed` is a Computation: it tells which cells it reads and
+fills its places from them. A place whose ingredients are incomplete gets a gap that says which ones
+are missing.
 """
 
 from __future__ import annotations
 
-import base64
 import random
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from statistics import fmean
+from typing import Any
 
-from benchmark.protocol import choices, registry
+from benchmark.data.places import by_hand
+from benchmark.protocol import registry
 from benchmark.protocol.choices import EDITIONS
 from benchmark.protocol.plan import Cell
+from benchmark.run.features import unpacked
 from benchmark.run.records import Store
 from benchmark.tables import statistics as stats
 from benchmark.tables import transferability
-from benchmark.tables.measured import by_hand, keys_of, plans_of
-from benchmark.tables.recipes import Metric
+from benchmark.tables.measured import keys_of, plans_of
+from benchmark.tables.recipes import Metric, Need, Recipe
 from benchmark.tables.statistics import Verdict
-from benchmark.tables.table import Gap, Result, Table
+from benchmark.tables.table import Gap, Result, Table, beside_printed
 
 DRAWS = 200
 LAMBDAS = (0.0, 1e-4, 3e-4, 5e-4, 7e-4, 1e-3)
@@ -31,7 +34,16 @@ WITHOUT_VALIDATION = stats.RHO / 0.9
 
 Place = tuple[str, str, str, str]
 """Method, dataset, metric and edition."""
-Rule = Callable[[Table, Metric, Store], dict[Place, Result]]
+Fill = Callable[[Table, Metric, Store], dict[Place, Result]]
+
+
+@dataclass(frozen=True)
+class Computation:
+    """How a computed column is made."""
+
+    needs: Callable[[Recipe, str], list[Need]]
+    """The cells that it reads on a dataset; what is missing of them is run for the table."""
+    fill: Fill
 
 
 def with_computed(table: Table, store: Store) -> Table:
@@ -39,7 +51,7 @@ def with_computed(table: Table, store: Store) -> Table:
     found: dict[Place, Result] = {}
     for metric in table.recipe.metrics:
         if metric.computed:
-            found |= RULES[metric.computed](table, metric, store)
+            found |= COMPUTED[metric.computed].fill(table, metric, store)
         else:
             found |= _averages(table, metric)
     return replace(table, results={**table.results, **found})
@@ -51,28 +63,10 @@ def _made(
     dataset: str,
     metric: Metric,
     edition: str = "prescribed",
-    values: tuple[float, ...] = (),
-    gap: Gap | None = None,
-    verdict: Verdict | None = None,
-    model: str = "",
-    note: str = "",
+    **fields: Any,
 ) -> dict[Place, Result]:
-    result = Result(
-        method=method,
-        dataset=dataset,
-        metric=metric.name,
-        edition=edition,
-        values=values,
-        planned=max(len(values), 1),
-        verdict=Verdict(gap.word, gap.reason) if gap else Verdict("not in paper", "no such cell"),
-        printed=table.recipe.printed(method, dataset, metric.name),
-        gap=gap,
-        model=model,
-        note=note,
-    )
-    return {
-        (method, dataset, metric.name, edition): replace(result, verdict=verdict or result.verdict)
-    }
+    result = beside_printed(table.recipe, method, dataset, metric, edition, **fields)
+    return {(method, dataset, metric.name, edition): result}
 
 
 # Averages of rows --------------------------------------------------------------------------------
@@ -156,9 +150,8 @@ def _pair(table: Table, method: str, dataset: str, edition: str) -> Pair | None:
 
 
 def _differences(pairs: Sequence[tuple[Sequence[float], Sequence[float]]]) -> list[float]:
-    f1 = stats.ranks([[fmean(values)] for values, _ in pairs])
-    accuracy = stats.ranks([[fmean(values)] for _, values in pairs])
-    return [(a[0] or 0.0) - (b[0] or 0.0) for a, b in zip(f1, accuracy, strict=True)]
+    f1, accuracy = ([[fmean(pair[i])] for pair in pairs] for i in (0, 1))
+    return [difference for (difference,) in stats.rank_differences(f1, accuracy)]
 
 
 def _redrawn(pairs: Sequence[Pair]) -> list[list[float]]:
@@ -190,14 +183,22 @@ def _in_draws(printed: float | None, difference: float, draws: list[float]) -> V
 # The best global strength against the largest ------------------------------------------------------
 
 
+def _strengths(_recipe: Recipe, dataset: str) -> list[Need]:
+    return [Need(_protogate(dataset), params={"lam_global": strength}) for strength in LAMBDAS]
+
+
+def _protogate(dataset: str) -> Cell:
+    return Cell(registry.models()["protogate"], registry.data_ref(dataset))
+
+
 def _best_and_largest(cell: Cell, store: Store) -> tuple[list[float], list[float], float] | Gap:
     """Test scores of ProtoGate with the best strength (on validation) and with the largest."""
-    chosen = choices.prescribed(store.root, cell)
+    chosen = store.setting(cell, "own")
     if chosen is None:
         return Gap("not run", "protogate is not tuned yet", "tune")
     scores: dict[float, tuple[float, list[float]]] = {}
     for strength in LAMBDAS:
-        _, keys = keys_of(cell, {**chosen, "lam_global": strength})
+        _, keys = keys_of(cell, {**chosen.params, "lam_global": strength})
         records, _ = store.find(keys)
         good = [r["scores"] for r in records.values() if r["status"] == "ok"]
         if len(good) < len(keys):
@@ -212,12 +213,11 @@ def _best_and_largest(cell: Cell, store: Store) -> tuple[list[float], list[float
 def _per_dataset(
     table: Table, store: Store
 ) -> dict[str, tuple[list[float], list[float], float] | Gap]:
-    entry = registry.models()["protogate"]
     found: dict[str, tuple[list[float], list[float], float] | Gap] = {}
     for dataset in table.recipe.datasets:
-        cell = Cell(entry, registry.data_ref(dataset))
+        cell = _protogate(dataset)
         made = _best_and_largest(cell, store)
-        if isinstance(made, Gap) and by_hand(cell.data):
+        if isinstance(made, Gap) and by_hand(cell.data.name):
             made = Gap("data unavailable", "the data have to be fetched by hand", "data status")
         found[dataset] = made
     return found
@@ -282,11 +282,18 @@ def _lambda_wilcoxon(table: Table, metric: Metric, store: Store) -> dict[Place, 
 # Transferability ---------------------------------------------------------------------------------
 
 
-def _transfer(reading: str) -> Rule:
+def _masked(_recipe: Recipe, dataset: str) -> list[Need]:
+    return [Need(cell) for cell in transferability.cells_read(dataset)]
+
+
+def _transfer(reading: str) -> Fill:
     """ADTM of KNN and SVM with each selector, over the datasets where all selectors have runs."""
 
-    def rule(table: Table, metric: Metric, store: Store) -> dict[Place, Result]:
-        made = transferability.build(store, table.recipe.datasets).adtm(reading)
+    def fill(table: Table, metric: Metric, store: Store) -> dict[Place, Result]:
+        datasets = table.recipe.datasets
+        made = store.once(
+            ("transferability", datasets), lambda: transferability.build(store, datasets)
+        ).adtm(reading)
         found: dict[Place, Result] = {}
         for method in table.recipe.methods:
             simple, _, selector = method.partition("|selector=")
@@ -299,7 +306,7 @@ def _transfer(reading: str) -> Rule:
             )
         return found
 
-    return rule
+    return fill
 
 
 # Stability ---------------------------------------------------------------------------------------
@@ -308,7 +315,7 @@ def _transfer(reading: str) -> Rule:
 def _stability(table: Table, metric: Metric, store: Store) -> dict[Place, Result]:
     """How much the runs of a method agree on the features that most samples select."""
     found: dict[Place, Result] = {}
-    for plan in plans_of(table.recipe, store.root):
+    for plan in plans_of(table.recipe, store):
         if plan.edition != "prescribed" or (plan.cell and plan.cell.entry.selects == "none"):
             continue
         place = plan.method, plan.dataset
@@ -333,17 +340,12 @@ def _stability(table: Table, metric: Metric, store: Store) -> dict[Place, Result
     return found
 
 
-def unpacked(text: str, n_features: int) -> set[int]:
-    """The set of features that a record's `core` stands for."""
-    data = base64.b64decode(text)
-    return {i for i in range(n_features) if data[i // 8] >> (7 - i % 8) & 1}
-
-
-RULES: dict[str, Rule] = {
-    "stability": _stability,
-    "rank_difference": _rank_difference,
-    "lambda_t": _lambda_t,
-    "lambda_wilcoxon": _lambda_wilcoxon,
-    "transfer_pooled": _transfer("pooled"),
-    "transfer_means": _transfer("means"),
+COMPUTED = {
+    "stability": Computation(Recipe.rows_on, _stability),
+    "rank_difference": Computation(Recipe.rows_on, _rank_difference),
+    "lambda_t": Computation(_strengths, _lambda_t),
+    "lambda_wilcoxon": Computation(_strengths, _lambda_wilcoxon),
+    "transfer_pooled": Computation(_masked, _transfer("pooled")),
+    "transfer_means": Computation(_masked, _transfer("means")),
 }
+"""Every name that `computed` in tables.toml can take."""

@@ -7,7 +7,7 @@ every gap has a reason and every number can be traced to its records. Nothing is
 from __future__ import annotations
 
 import re
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -15,18 +15,19 @@ from pathlib import Path
 from typing import Any
 
 from benchmark import paper
+from benchmark.data.places import by_hand
 from benchmark.experiments import timing
 from benchmark.progress import say
-from benchmark.protocol import choices, registry
-from benchmark.protocol.choices import EDITIONS, Choice
+from benchmark.protocol import registry
+from benchmark.protocol.choices import EDITIONS, Choice, Setting
 from benchmark.protocol.plan import Cell, Protocol
-from benchmark.protocol.spec import DataRef, RunSpec, UserError
+from benchmark.protocol.spec import RunSpec, UserError
 from benchmark.run.records import Store, refuse_mixed
 from benchmark.tables import statistics as stats
 from benchmark.tables.convergence import failure
 from benchmark.tables.recipes import Metric, Recipe, Record, follow
 from benchmark.tables.statistics import Sample, Verdict
-from benchmark.tables.table import Gap, Result, Row, Table
+from benchmark.tables.table import Gap, Result, Row, Table, beside_printed
 
 PROTOCOL = Protocol()
 
@@ -36,7 +37,7 @@ def measure(recipe: Recipe, store: Store, editions: Sequence[str] = EDITIONS) ->
     for edition in editions:
         registry.check_name("edition", edition, EDITIONS)
     only_computed = all(metric.computed for metric in recipe.metrics)
-    plans = [] if only_computed else plans_of(recipe, store.root)
+    plans = [] if only_computed else plans_of(recipe, store)
     records, problems = store.find(list(dict.fromkeys(k for plan in plans for k in plan.keys)))
     for problem in problems:
         say(f"not used: {problem}\n  `python -m benchmark reproduce {recipe.name}` renews it.")
@@ -104,7 +105,7 @@ class _Plan:
         return [records[key] for key in self.keys if key in records]
 
 
-def plans_of(recipe: Recipe, results: Path) -> list[_Plan]:
+def plans_of(recipe: Recipe, store: Store) -> list[_Plan]:
     """The runs behind every cell of a table that is measured and not computed."""
     plans = []
     for method in recipe.methods:
@@ -116,11 +117,10 @@ def plans_of(recipe: Recipe, results: Path) -> list[_Plan]:
                 gap = Gap("not run", "not implemented yet")
                 plans.append(_Plan(method, label, "prescribed", gap=gap))
                 continue
-            base = recipe.source(method).settings == "base"
-            plans.append(_prescribed(method, label, cell, results, base))
-            params = choices.published(cell)
-            if params is not None:
-                plans.append(_known(method, label, "published", cell, params))
+            plans.append(_prescribed(method, label, cell, store, recipe.source(method).settings))
+            published = store.setting(cell, "published")
+            if published is not None:
+                plans.append(_known(method, label, "published", cell, published))
     return plans
 
 
@@ -129,14 +129,12 @@ def _known(
     label: str,
     edition: str,
     cell: Cell,
-    params: dict[str, Any],
-    choice: Choice | None = None,
+    setting: Setting,
     base: bool = False,
 ) -> _Plan:
-    first, keys = keys_of(cell, params)
-    return _Plan(
-        method, label, edition, cell, first.params, first.setting, keys, choice=choice, base=base
-    )
+    first, keys = keys_of(cell, setting.params)
+    plan = partial(_Plan, method, label, edition, cell, first.params, first.setting, keys)
+    return plan(choice=setting.choice, base=base)
 
 
 def keys_of(cell: Cell, params: Mapping[str, Any]) -> tuple[RunSpec, tuple[str, ...]]:
@@ -147,21 +145,18 @@ def keys_of(cell: Cell, params: Mapping[str, Any]) -> tuple[RunSpec, tuple[str, 
     return first, tuple(f"{shared}/r{repeat}f{fold}" for repeat, fold in PROTOCOL.splits())
 
 
-def _prescribed(method: str, label: str, cell: Cell, results: Path, base: bool) -> _Plan:
+def _prescribed(method: str, label: str, cell: Cell, store: Store, source: str) -> _Plan:
+    base = source == "base"
     plan = partial(_Plan, method, label, "prescribed", cell, base=base)
-    chosen = choices.base_of(cell) if base else cell
-    if not (chosen.search.grid or chosen.search.ranges):
-        return _known(method, label, "prescribed", cell, dict(cell.overrides), base=base)
     try:
-        choice = choices.read_choice(results, chosen)
+        setting = store.setting(cell, source)
     except (UserError, OSError) as error:
         say(f"not used: {error}")
         return plan(gap=Gap("not run", "the choice of settings cannot be read", "tune"))
-    if choice is not None and choices.current(choice, chosen):
-        params = {**choice.params, **cell.overrides}
-        return _known(method, label, "prescribed", cell, params, choice, base)
+    if setting is not None:
+        return _known(method, label, "prescribed", cell, setting, base)
     if base:
-        return plan(gap=Gap("not run", f"{chosen.model} is not tuned yet", "tune"))
+        return plan(gap=Gap("not run", f"{cell.entry.name} is not tuned yet", "tune"))
     tried = [keys_of(cell, params)[1] for params in cell.candidates()]
     keys = tuple(key for keys in tried for key in keys)
     return plan(keys=keys, gap=Gap("not run", "not tuned yet", "tune"))
@@ -169,22 +164,13 @@ def _prescribed(method: str, label: str, cell: Cell, results: Path, base: bool) 
 
 def _timed(recipe: Recipe, plan: _Plan, metric: Metric, results: Path) -> Result:
     """A cell of times or sizes, from the timed runs."""
-    printed = recipe.printed(plan.method, plan.dataset, metric.name)
-    result = Result(
-        method=plan.method,
-        dataset=plan.dataset,
-        metric=metric.name,
-        edition=plan.edition,
-        values=(),
-        planned=timing.REPEATS,
-        verdict=Verdict("not run", ""),
-        printed=printed,
-        model=plan.cell.model if plan.cell else "",
-    )
+    place = plan.method, plan.dataset, metric, plan.edition
+    model = plan.cell.model if plan.cell else ""
+    result = beside_printed(recipe, *place, planned=timing.REPEATS, model=model)
     timed = timing.read(results, plan.cell) if plan.cell else None
     if timed is None:
         gap = plan.gap if plan.cell is None else Gap("not run", "not timed yet", "time")
-        if plan.cell and by_hand(plan.cell.data):
+        if plan.cell and by_hand(plan.cell.data.name):
             gap = Gap("data unavailable", "the data have to be fetched by hand", "data status")
         assert gap is not None
         return replace(result, gap=gap, verdict=Verdict(gap.word, gap.reason))
@@ -226,15 +212,14 @@ def _result(
     values = tuple(value for value in measured if value is not None)
     planned = len(PROTOCOL.splits())
     failures = dict(Counter(record["status"] for record in failed))
-    result = Result(
-        method=plan.method,
-        dataset=plan.dataset,
-        metric=metric.name,
-        edition=plan.edition,
+    result = beside_printed(
+        recipe,
+        plan.method,
+        plan.dataset,
+        metric,
+        plan.edition,
         values=values,
         planned=planned,
-        verdict=Verdict("not run", ""),
-        printed=recipe.printed(plan.method, plan.dataset, metric.name),
         setting=plan.setting,
         params=plan.params,
         choice=plan.choice,
@@ -249,7 +234,13 @@ def _result(
     gap = None
     if len(values) < planned:
         gap = _gap(recipe, plan, failures, len(good), len(measured) - len(values), lost)
-        if not found and not lost and not dataset_in_use and plan.cell and by_hand(plan.cell.data):
+        if (
+            not found
+            and not lost
+            and not dataset_in_use
+            and plan.cell
+            and by_hand(plan.cell.data.name)
+        ):
             gap = Gap("data unavailable", "the data have to be fetched by hand", "data status")
     return replace(result, gap=gap, note=_note(plan), verdict=_verdict(result, gap, metric))
 
@@ -278,18 +269,6 @@ def _gap(
         return Gap("not run", "not run yet", again)
     detail = ", ".join(filter(None, parts))
     return Gap("incomplete", f"{good - undefined} of {planned} runs: {detail}", again)
-
-
-def by_hand(data: DataRef) -> bool:
-    """Whether a dataset comes neither with the project nor from an address.
-
-    Judged by the registry and not by this machine: a report must not depend on where it is built.
-    """
-    entry = registry.datasets()[data.name]
-    sources: dict[str, list[bool]] = defaultdict(list)
-    for file in entry.files:
-        sources[file.get("source", file["name"])].append("urls" in file)
-    return bool(sources) and not entry.embedded and not any(map(all, sources.values()))
 
 
 def _named(plan: _Plan) -> str:

@@ -3,32 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
-from benchmark.protocol.choices import base_of, prescribed, published
+from benchmark.protocol.choices import base_of, resolve
 from benchmark.protocol.plan import Cell, Protocol
-from benchmark.protocol.registry import check_name, data_ref, models
-from benchmark.protocol.spec import RunSpec, parse_name
-from benchmark.tables.computed import LAMBDAS
-from benchmark.tables.recipes import Recipe, Source, catalogue, read_recipe
-from benchmark.tables.transferability import SELECTORS
-
-
-@dataclass(frozen=True)
-class Need:
-    """A cell that a table is made from, and how its settings are chosen."""
-
-    cell: Cell
-    settings: str = "own"
-    params: dict[str, Any] | None = None
-    """Where a table asks for particular settings, these on top of the chosen ones."""
-
-    @property
-    def name(self) -> str:
-        """One per cell and settings, so that a cell which several tables need is done once."""
-        return f"{self.cell.model} on {self.cell.data.label}, {self.settings}, {self.params}"
+from benchmark.protocol.registry import check_name, models
+from benchmark.protocol.spec import RunSpec
+from benchmark.tables.computed import COMPUTED
+from benchmark.tables.recipes import Need, Recipe, catalogue, read_recipe
 
 
 def searched_cell(need: Need) -> Cell:
@@ -45,31 +27,24 @@ def needs(
         check_name("model", name.partition(":")[0], models())
     for name in only_datasets or []:
         check_name("dataset of this table", name, recipe.datasets)
-    found = []
-    for dataset in recipe.datasets:
-        for source in _sources(recipe):
-            name, overrides = parse_name(source.model)
-            if name not in models() or (only_models and source.model not in only_models):
-                continue
-            if only_datasets and dataset not in only_datasets:
-                continue
-            cell = Cell(models()[name], data_ref(dataset), overrides)
-            if any(metric.computed.startswith("lambda") for metric in recipe.metrics):
-                found += [Need(cell, params={"lam_global": x}) for x in LAMBDAS]
-            else:
-                found.append(Need(cell, source.settings))
+    found = [
+        need
+        for dataset in only_datasets or recipe.datasets
+        for need in _on(recipe, dataset)
+        if not only_models or need.cell.model in only_models
+    ]
     return list({(n.cell.model, n.cell.data.label, str(n.params)): n for n in found}.values())
 
 
-def _sources(recipe: Recipe) -> list[Source]:
-    rules = {metric.computed for metric in recipe.metrics}
-    if rules & {"transfer_pooled", "transfer_means"}:
-        return [Source(name) for name in ("knn", "svm", *SELECTORS[1:])]
-    if "lambda_t" in rules:
-        return [Source("protogate")]
-    if any(not metric.timed for metric in recipe.metrics):
-        return [recipe.source(m) for m in recipe.methods if not recipe.source(m).average]
-    return []
+def _on(recipe: Recipe, dataset: str) -> list[Need]:
+    """The cells behind a table's columns on one dataset; a computed column names its own."""
+    found = []
+    for metric in recipe.metrics:
+        if metric.computed:
+            found += COMPUTED[metric.computed].needs(recipe, dataset)
+        elif not metric.timed:
+            found += recipe.rows_on(dataset)
+    return found
 
 
 def timed(table: str) -> list[Cell]:
@@ -91,14 +66,13 @@ def specs_by_edition(
     need: Need, results: Path, protocol: Protocol
 ) -> dict[str, list[RunSpec] | None]:
     """The runs behind a cell; None where the edition's settings are not known."""
-    cell, chosen = need.cell, prescribed(results, need.cell, need.settings)
-    if need.params is not None:
-        params = {"prescribed": None if chosen is None else {**chosen, **need.params}}
-    else:
-        params = {"prescribed": chosen, "published": published(cell)}
+    cell, extra = need.cell, need.params or {}
+    settings = {"prescribed": resolve(results, cell, need.settings)}
+    if need.params is None:
+        settings["published"] = resolve(results, cell, "published")
     return {
-        edition: None if known is None else cell.specs(known, protocol)
-        for edition, known in params.items()
+        edition: None if known is None else cell.specs({**known.params, **extra}, protocol)
+        for edition, known in settings.items()
     }
 
 

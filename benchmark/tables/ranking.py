@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import itertools
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -10,27 +11,27 @@ from typing import Any
 from benchmark.tables import statistics as stats
 from benchmark.tables.recipes import Rule
 from benchmark.tables.statistics import Sample, Verdict
-from benchmark.tables.table import Pair, Summary, Table
+from benchmark.tables.table import Pair, Result, Summary, Table
+
+Place = tuple[str, str]
+"""Method and dataset."""
+Block = tuple[tuple[str, ...], tuple[str, ...]]
+"""Methods and datasets."""
 
 
 def with_summaries(table: Table, rule: Rule) -> Table:
-    """Add ranks and ADTM, ours and the paper's, over the cells that all editions have."""
+    """Add ranks and ADTM, ours and the paper's, over the same cells."""
     recipe = table.recipe
-    methods, datasets = ranked_cells(table, rule.metric)
+    methods, datasets = ranked_block(table, rule.metric)
     table = replace(table, ranked=(methods, datasets))
-    if len(methods) < 2:
-        methods, datasets = (), ()
-        table = replace(table, ranked=((), ()))
 
     def matrix(value: Callable[[str, str], Any]) -> list[list[Any]]:
         return [[value(method, dataset) for dataset in datasets] for method in methods]
 
-    def has(method: str, dataset: str) -> bool:
-        return _complete(table, method, dataset, rule.metric)
-
     def printed(method: str, dataset: str) -> float | None:
         cell = recipe.printed(method, dataset, rule.metric)
-        return cell.mean if cell and has(method, dataset) else None
+        ours = _ranked_result(table, (method, dataset), rule.metric, "prescribed")
+        return cell.mean if cell and ours else None
 
     theirs = matrix(printed)
     # A method without any printed value would be left out of the paper's ranks, but not of ours.
@@ -40,8 +41,8 @@ def with_summaries(table: Table, rule: Rule) -> Table:
     for edition in table.editions:
 
         def runs(method: str, dataset: str, edition: str = edition) -> tuple[float, ...] | None:
-            result = table.in_edition(method, dataset, rule.metric, edition)
-            return result.values if result and has(method, dataset) else None
+            result = _ranked_result(table, (method, dataset), rule.metric, edition)
+            return result.values if result else None
 
         cells = matrix(runs)
         ours = [[None if c is None else stats.mean_std(c)[0] for c in row] for row in cells]
@@ -54,38 +55,57 @@ def with_summaries(table: Table, rule: Rule) -> Table:
     return replace(table, summaries={(s.method, s.edition, s.name): s for s in summaries})
 
 
-def ranked_cells(table: Table, metric: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """The methods and datasets to rank over, where some have no value yet.
+def block(methods: Sequence[str], datasets: Sequence[str], have: Collection[Place]) -> Block:
+    """The methods and datasets that are ranked where `have` are the cells that count: the largest
+    block without a hole.
 
-    A dataset counts if more than half of the methods with any value have one there; a method
-    counts if it has a value on more than half of these datasets. What is still missing is filled
-    by the rule; were a method filled on most datasets, its rank would be made up.
+    Everything that averages ranks or ADTM over datasets uses this block: the tables, the claims and
+    the diagram of critical differences. Means over different datasets cannot be compared, and a
+    filled cell would rank what was filled in; so a method counts only if it has every dataset of the
+    block. Which cells those are is decided by where there are runs and never by their scores. Blocks
+    of at least three methods on two datasets come first, because fewer allow no test of ranks; of
+    equally many cells, the block with more datasets.
+    """
+    best: Block = (), ()
+    for least_methods, least_datasets in ((3, 2), (2, 1)):
+        for count in range(len(datasets), least_datasets - 1, -1):
+            for columns in itertools.combinations(datasets, count):
+                rows = tuple(m for m in methods if all((m, d) in have for d in columns))
+                enough = len(rows) >= least_methods
+                if enough and len(rows) * count > len(best[0]) * len(best[1]):
+                    best = rows, columns
+        if best[0]:
+            break
+    return best
+
+
+def ranked_block(table: Table, metric: str) -> Block:
+    """The block of a table, by its prescribed cells: the same whichever editions are shown.
+
+    A cell in which every run failed counts, as the paper's dashes do: the rule for missing values
+    fills both. A method without any value has no rank.
     """
     recipe = table.recipe
-    have = {
-        (method, dataset)
+    cells = {
+        (method, dataset): result
         for method in recipe.methods
         for dataset in recipe.datasets
-        if _complete(table, method, dataset, metric)
+        if (result := table.results.get((method, dataset, metric, "prescribed")))
     }
-    started = {method for method, _ in have}
-    datasets = [
-        dataset
-        for dataset in recipe.datasets
-        if 2 * sum((method, dataset) in have for method in started) > len(started)
-    ]
-    methods = [
-        method
-        for method in recipe.methods
-        if 2 * sum((method, dataset) in have for dataset in datasets) > len(datasets)
-    ]
-    return tuple(methods), tuple(datasets)
+    started = {method for (method, _), result in cells.items() if result.complete}
+    settled = {
+        place
+        for place, result in cells.items()
+        if result.gap is None or result.gap.word == "failed"
+    }
+    return block([m for m in recipe.methods if m in started], recipe.datasets, settled)
 
 
-def _complete(table: Table, method: str, dataset: str, metric: str) -> bool:
-    """Whether every edition has all runs, so that editions are ranked over the same cells."""
-    found = [table.in_edition(method, dataset, metric, edition) for edition in table.editions]
-    return bool(found) and all(result and result.complete for result in found)
+def _ranked_result(table: Table, place: Place, metric: str, edition: str) -> Result | None:
+    """The complete result that a cell is ranked by: the prescribed one where another edition has
+    none, so that all editions are ranked over the same cells."""
+    found = (table.results.get((*place, metric, name)) for name in (edition, "prescribed"))
+    return next((result for result in found if result and result.complete), None)
 
 
 def _percent(rows: stats.Filled) -> stats.Filled:
@@ -151,7 +171,8 @@ def _against_print(table: Table, test: Callable[[Pair], Verdict], printed: Pair 
 
 
 def _not_ranked(table: Table, method: str, metric: str) -> Verdict:
-    have = sum(_complete(table, method, d, metric) for d in table.recipe.datasets)
+    places = [(method, dataset) for dataset in table.recipe.datasets]
+    have = sum(bool(_ranked_result(table, p, metric, "prescribed")) for p in places)
     if not have:
         return Verdict("not run", "no complete cell")
     if not table.ranked[0]:

@@ -19,11 +19,20 @@ from benchmark.protocol.spec import UserError, parse_name
 
 Record = dict[str, Any]
 
+GROUPS = {"real": list(paper.DATASETS)}
+"""Datasets that many tables share, by the name that tables.toml gives them."""
+
 
 @cache
 def catalogue() -> dict[str, dict[str, Any]]:
     """The recipes of all tables, by name, as they are written down."""
-    return tomllib.loads(files("benchmark.tables").joinpath("tables.toml").read_text("utf-8"))
+    text = files("benchmark.tables").joinpath("tables.toml").read_text("utf-8")
+    return {
+        name: {**entry, "datasets": GROUPS[entry["datasets"]]}
+        if isinstance(entry["datasets"], str)
+        else entry
+        for name, entry in tomllib.loads(text).items()
+    }
 
 
 DIGITS = 3
@@ -105,6 +114,21 @@ class Source:
 
 
 @dataclass(frozen=True)
+class Need:
+    """A cell that a table is made from, and how its settings are chosen."""
+
+    cell: Cell
+    settings: str = "own"
+    params: dict[str, Any] | None = None
+    """Where a table asks for particular settings, these on top of the chosen ones."""
+
+    @property
+    def name(self) -> str:
+        """One per cell and settings, so that a cell which several tables need is done once."""
+        return f"{self.cell.model} on {self.cell.data.label}, {self.settings}, {self.params}"
+
+
+@dataclass(frozen=True)
 class Rule:
     """How ranks are computed, and from which metric."""
 
@@ -146,6 +170,11 @@ class Recipe:
         # Checked by the tests and not here: a check would import the model's library.
         name, overrides = parse_name(source.model)
         return Cell(registry.models()[name], registry.data_ref(dataset), overrides)
+
+    def rows_on(self, dataset: str) -> list[Need]:
+        """The cells of the table's own rows on a dataset; averages have no runs of their own."""
+        cells = ((self.cell(method, dataset), self.source(method)) for method in self.methods)
+        return [Need(cell, source.settings) for cell, source in cells if cell is not None]
 
     def printed(self, method: str, dataset: str, metric: str) -> Printed | None:
         """The paper's cell; `dataset` is empty for values over all datasets."""

@@ -20,7 +20,7 @@ from benchmark.tables.convergence import MARK
 from benchmark.tables.recipes import DIGITS, Metric
 from benchmark.tables.statistics import RUNS, SHARE, WORDS, ranks
 from benchmark.tables.table import Gap, Pair, Result, Row, Summary, Table
-from benchmark.text import grid
+from benchmark.text import grid, mean_std
 
 MARKS = {"exact": "=", "within noise": "≈", "differs": "≠"}
 HEADER = "table,method,dataset,metric,mean,std,n,edition,paper_mean,paper_std,verdict"
@@ -49,10 +49,8 @@ FLAGGED = (
 
 def _pair(pair: Pair | None, decimals: int = 2) -> str:
     """`71.65 ± 12.03`, without the deviation where there is none."""
-    if pair is None:
-        return ""
-    mean, std = pair
-    return f"{mean:.{decimals}f}" + ("" if std is None else f" ± {std:.{decimals}f}")
+    mean, std = pair or (None, None)
+    return mean_std(mean, std, decimals, nothing="")
 
 
 def _value(result: Result, metric: Metric) -> str:

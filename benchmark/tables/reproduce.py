@@ -17,7 +17,8 @@ from benchmark.protocol.spec import MissingData
 from benchmark.run.campaign import Means, carry_out, finished
 from benchmark.run.costs import Costs, runs_of_search
 from benchmark.run.tune import choosing
-from benchmark.tables.needs import Need, needs, searched_cell, specs_of, timed
+from benchmark.tables.needs import needs, searched_cell, specs_of, timed
+from benchmark.tables.recipes import Need
 
 PROTOCOL = Protocol()
 

@@ -61,18 +61,30 @@ def _ranked(column: Sequence[float | None], ties: str, missing: str) -> list[flo
     present = [round(score, 9) for score in column if score is not None]
     if not present:
         return [None] * len(column)
-    fill = {"mean": fmean(present), "last": -math.inf, "drop": None}[missing]
-    filled = [fill if score is None else round(score, 9) for score in column]
-    values = [score for score in filled if score is not None]
-    return [None if score is None else _rank(score, values, ties) for score in filled]
+    if len(present) == len(column):
+        filled: Sequence[float | None] = present
+    else:
+        fill = {"mean": fmean(present), "last": -math.inf, "drop": None}[missing]
+        filled = [fill if score is None else round(score, 9) for score in column]
+    places = _places([score for score in filled if score is not None], ties)
+    return [None if score is None else places[score] for score in filled]
 
 
-def _rank(score: float, values: Sequence[float], ties: str) -> float:
-    better = [value for value in values if value > score]
-    if ties == "dense":
-        return 1.0 + len(set(better))
-    shared = (values.count(score) - 1) / 2 if ties == "average" else 0.0
-    return 1.0 + len(better) + shared
+def _places(values: Sequence[float], ties: str) -> dict[float, float]:
+    """The rank of every value that occurs."""
+    ordered = sorted(set(values) if ties == "dense" else values, reverse=True)
+    first: dict[float, float] = {}
+    for place, value in enumerate(ordered, 1):
+        first.setdefault(value, float(place))
+    if ties == "average":
+        return {value: place + (ordered.count(value) - 1) / 2 for value, place in first.items()}
+    return first
+
+
+def rank_differences(first: Scores, second: Scores) -> list[list[float]]:
+    """Rank of every method by the first scores minus its rank by the second, dataset by dataset."""
+    rows = zip(ranks(first), ranks(second), strict=True)
+    return [[(a or 0.0) - (b or 0.0) for a, b in zip(*pair, strict=True)] for pair in rows]
 
 
 def over_datasets(rows: Scores, ddof: int = 1) -> list[tuple[float, float | None] | None]:

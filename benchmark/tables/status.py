@@ -11,7 +11,8 @@ from benchmark.progress import say
 from benchmark.protocol.plan import Protocol
 from benchmark.run.costs import Costs, runs_of_search
 from benchmark.run.records import Problem, Store
-from benchmark.tables.needs import Need, needs, searched_cell, specs_by_edition, timed
+from benchmark.tables.needs import needs, searched_cell, specs_by_edition, timed
+from benchmark.tables.recipes import Need
 from benchmark.text import grid
 
 Row = dict[str, Any]
@@ -23,7 +24,7 @@ def counts(results: Path) -> tuple[list[Row], bool]:
     settings: dict[tuple[str, str], set[str]] = defaultdict(set)
     messages: dict[tuple[str, str], str] = {}
     complete = True
-    for item in Store(results).scan():
+    for item in Store(results).scan(only=["error"]):
         if isinstance(item, Problem):
             complete = False
             say(f"not a record: {item}")

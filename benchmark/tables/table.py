@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -11,7 +11,7 @@ from benchmark.paper import Printed
 from benchmark.protocol.choices import Choice
 from benchmark.tables import statistics as stats
 from benchmark.tables.convergence import Failure
-from benchmark.tables.recipes import Recipe
+from benchmark.tables.recipes import Metric, Recipe
 from benchmark.tables.statistics import Verdict
 
 Pair = tuple[float, float | None]
@@ -101,6 +101,35 @@ class Result:
         return stats.mean_std(self.within)[0] if self.within else self.std
 
 
+def beside_printed(
+    recipe: Recipe,
+    method: str,
+    dataset: str,
+    metric: Metric,
+    edition: str = "prescribed",
+    *,
+    values: tuple[float, ...] = (),
+    gap: Gap | None = None,
+    verdict: Verdict | None = None,
+    **fields: Any,
+) -> Result:
+    """A result with the paper's cell beside it; a gap is its own verdict."""
+    if verdict is None:
+        verdict = Verdict(gap.word, gap.reason) if gap else Verdict("not in paper", "no such cell")
+    return Result(
+        method=method,
+        dataset=dataset,
+        metric=metric.name,
+        edition=edition,
+        values=values,
+        planned=fields.pop("planned", max(len(values), 1)),
+        verdict=verdict,
+        printed=recipe.printed(method, dataset, metric.name),
+        gap=gap,
+        **fields,
+    )
+
+
 @dataclass(frozen=True)
 class Summary:
     """One method over all ranked datasets: its mean rank, or its ADTM."""
@@ -152,6 +181,23 @@ class Table:
     def complete(self) -> bool:
         """Whether everything that was asked for exists."""
         return bool(self.shown) and all(result.complete for result in self.shown)
+
+    def has(self, models: Sequence[str] | None, datasets: Sequence[str] | None) -> bool:
+        """Whether every cell of these models and datasets exists; None asks for all of them.
+
+        What is computed from other cells counts only where nothing is left out.
+        """
+        if models is None and datasets is None:
+            return self.complete
+        computed = {metric.name for metric in self.recipe.metrics if metric.computed}
+        asked = [
+            result
+            for result in self.shown
+            if result.metric not in computed
+            and (models is None or {result.method, result.model} & set(models))
+            and (datasets is None or result.dataset in datasets)
+        ]
+        return bool(asked) and all(result.complete for result in asked)
 
     @property
     def fully_ranked(self) -> bool:

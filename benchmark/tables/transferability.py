@@ -13,6 +13,7 @@ from typing import Any
 
 from benchmark import paper
 from benchmark.protocol import registry
+from benchmark.protocol.plan import Cell, cells
 from benchmark.run.masked import SIMPLE
 from benchmark.run.records import Store
 from benchmark.tables import statistics as stats
@@ -202,6 +203,19 @@ class _Masked(Metric):
 
     def applies_to(self, entry: registry.ModelEntry) -> bool:
         return entry.selects != "none"
+
+
+def cells_read(dataset: str) -> list[Cell]:
+    """The models whose runs are read on a dataset: the simple ones, then the selectors."""
+    data = registry.data_ref(dataset)
+    names = [
+        method
+        for places in UNMASKED.values()
+        for i, (method, _) in enumerate(places)
+        # A later place is looked at only where an earlier one has no known settings.
+        if i == 0 or dataset not in registry.models()[places[0][0]].published
+    ]
+    return cells(list(dict.fromkeys([*names, *SELECTORS[1:]])), [data])
 
 
 def build(store: Store, datasets: Sequence[str] = paper.DATASETS) -> Transferability:

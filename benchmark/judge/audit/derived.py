@@ -22,10 +22,10 @@ from benchmark.judge.audit.findings import (
     key,
     label,
     printed,
-    shown,
 )
 from benchmark.paper import Printed
 from benchmark.tables import statistics as stats
+from benchmark.text import mean_std
 
 RANKED = (2, 15)
 RULES = {
@@ -51,7 +51,8 @@ def rank_rows(
     return {m: (row[0], row[1] or 0.0) for m, row in zip(methods, rows, strict=True) if row}
 
 
-def _matching(sheet: Sheet, table: int, ties: str, missing: str, ddof: int) -> list[str]:
+def matching(sheet: Sheet, table: int, ties: str, missing: str, ddof: int) -> list[str]:
+    """The methods whose printed rank a rule gives."""
     rows = rank_rows(sheet, table, ties, missing, ddof)
     return [m for m, row in rows.items() if _as_printed(row, sheet.cell(table, m, "", "mean_rank"))]
 
@@ -65,7 +66,7 @@ def _as_printed(row: tuple[float, float], cell: Printed) -> bool:
 
 def rank_deviation(sheet: Sheet, table: int) -> int:
     """The deviation, sample or population, that reproduces more of a table's rank column."""
-    return max(DDOF, key=lambda ddof: len(_matching(sheet, table, "min", "mean", ddof)))
+    return max(DDOF, key=lambda ddof: len(matching(sheet, table, "min", "mean", ddof)))
 
 
 def ranks(sheet: Sheet) -> list[Finding]:
@@ -83,7 +84,7 @@ def ranks(sheet: Sheet) -> list[Finding]:
                     table,
                     f"Table {table}, rank of {label(method)}",
                     printed(cell),
-                    f"{shown(*row)} from the printed accuracies",
+                    f"{mean_std(*row)} from the printed accuracies",
                     HOLDS if right else FAILS,
                     "" if right else _why_not(cell, row, other[method], DDOF[1 - ddof]),
                     () if right else (key(cell),),
@@ -107,7 +108,7 @@ def _why_not(
 def rank_rules(sheet: Sheet) -> list[Finding]:
     """Which rule for ties, missing cells and deviations the printed ranks follow."""
     counts = {
-        name: len(_matching(sheet, 2, *rule, ddof=rank_deviation(sheet, 2)))
+        name: len(matching(sheet, 2, *rule, ddof=rank_deviation(sheet, 2)))
         for name, rule in RULES.items()
     }
     first, *rest = counts
@@ -246,7 +247,7 @@ def averages(sheet: Sheet) -> list[Finding]:
                     table,
                     f"Table {table}, average on {dataset}",
                     printed(cell),
-                    f"{shown(mean, decimals=decimals + 2)} from the {len(others)} rows",
+                    f"{mean_std(mean, decimals=decimals + 2)} from the {len(others)} rows",
                     verdict,
                     "" if verdict == HOLDS else why,
                     (key(cell),) if verdict == FAILS else (),

@@ -17,7 +17,7 @@ from importlib.resources import files
 
 from benchmark import paper
 from benchmark.paper import Printed
-from benchmark.text import grid
+from benchmark.text import grid, mean_std
 
 HOLDS, FAILS, OPEN = "holds", "does not hold", "cannot tell"
 VERDICTS = (HOLDS, FAILS, OPEN)
@@ -131,15 +131,9 @@ def data_rows() -> list[DataRow]:
     return rows
 
 
-def shown(value: float | None, std: float | None = None, decimals: int = 2) -> str:
-    """`93.44 ± 6.37` as the paper prints it; a dash for nothing."""
-    if value is None:
-        return "–"
-    return f"{value:.{decimals}f}" + ("" if std is None else f" ± {std:.{decimals}f}")
-
-
 def printed(cell: Printed) -> str:
-    return shown(cell.mean, cell.std, paper.decimals(cell.table, cell.metric))
+    """`93.44 ± 6.37` as the paper prints it; a dash for nothing."""
+    return mean_std(cell.mean, cell.std, paper.decimals(cell.table, cell.metric), nothing="–")
 
 
 def label(method: str) -> str:

@@ -20,6 +20,7 @@ from benchmark.judge.audit.findings import (
     data_rows,
     key,
     label,
+    printed,
     read_rows,
 )
 from benchmark.protocol import registry
@@ -359,6 +360,48 @@ def _key(text: str) -> Key:
     return int(table), method, dataset, metric
 
 
+# Results -----------------------------------------------------------------------------------------
+
+
+def stated_rank(sheet: Sheet) -> list[Finding]:
+    """The rank that Section 4.1 gives for the best of the other local methods."""
+    cell = sheet.cell(2, "realx", "", "mean_rank")
+    text, place = "5.86", f"{label('realx')}'s average rank"
+    right = f"{cell.mean:.2f}" == text
+    return [
+        claim_check(
+            "t2-stated-rank",
+            2,
+            "Section 4.1",
+            f"{place} is {text}",
+            f"{printed(cell)} in the table",
+            right,
+        )
+    ]
+
+
+def chosen_neighbours(sheet: Sheet) -> list[Finding]:
+    """Tables 3 and 19: the K that the main results use."""
+    datasets = sheet.datasets(19, ACCURACY)
+    best = sum(
+        sheet.cell(3, "protogate", d, ACCURACY).mean
+        == max(sheet.mean(19, m, d, ACCURACY) for m in sheet.methods(19, ACCURACY))
+        for d in datasets
+    )
+    return [
+        Finding(
+            "t19-chosen-k",
+            19,
+            "Tables 3 and 19",
+            "K was chosen by validation accuracy",
+            f"the K of the main results has the highest test accuracy on {best} of "
+            f"{len(datasets)} datasets",
+            OPEN,
+            "A choice on 5 to 16 validation samples would rarely be the best on test everywhere.",
+        )
+    ]
+
+
 CHECKS = (
     data_tables,
     data_ranges,
@@ -369,6 +412,8 @@ CHECKS = (
     parameter_counts,
     parameter_order,
     known_facts,
+    stated_rank,
+    chosen_neighbours,
 )
 
 

@@ -13,14 +13,16 @@ from pathlib import Path
 
 from benchmark import paper
 from benchmark.judge.audit import audit, doubtful
-from benchmark.judge.audit.findings import Finding, key, shown
+from benchmark.judge.audit.findings import Finding, key
 from benchmark.paper import Printed
 from benchmark.protocol.choices import EDITIONS
 from benchmark.protocol.spec import UserError
-from benchmark.tables.build import build_all
+from benchmark.run.records import Store
+from benchmark.tables.build import build_from
 from benchmark.tables.convergence import Failure
 from benchmark.tables.statistics import Verdict
 from benchmark.tables.table import Result, Table
+from benchmark.text import mean_std
 
 INCONSISTENT = "paper inconsistent"
 WORDS = ("exact", "within noise", "differs", INCONSISTENT, "not run", "data unavailable")
@@ -79,8 +81,14 @@ def build(results: Path, tables: Sequence[int] | None = None) -> list[Line]:
         if table not in paper.tables():
             known = ", ".join(map(str, paper.tables()))
             raise UserError(f"The paper has no numbers in Table {table}. It has them in {known}.")
-    names = [f"table{n}" for n in tables or paper.tables()]
-    return compare(build_all(results, names), tables)
+    return lines(Store(results, remember=True), tables)
+
+
+def lines(store: Store, tables: Sequence[int] | None = None) -> list[Line]:
+    """The same from a store, which may have built the tables before."""
+    return compare(
+        {f"table{n}": build_from(store, f"table{n}") for n in tables or paper.tables()}, tables
+    )
 
 
 def compare(built: Mapping[str, Table], tables: Sequence[int] | None = None) -> list[Line]:
@@ -153,7 +161,7 @@ def _verdict(cell: Printed, result: Result) -> Verdict:
 def _without_print(result: Result, decimals: int) -> Verdict:
     """The paper prints a dash for runs that did not converge."""
     if result.gap is None:
-        value = shown(result.mean, result.std, decimals)
+        value = mean_std(result.mean, result.std, decimals)
         if result.unconverged:
             return Verdict("exact", f"no result in the paper, and ours with {value} is none either")
         return Verdict("differs", f"no result in the paper, {value} here")
@@ -174,7 +182,7 @@ def _rank(cell: Printed, table: Table) -> dict[str, Ours]:
         if partial:
             why = verdict.why
             if summary.ours and summary.same_cells:
-                why += f"; there {shown(*summary.ours)}, the paper's {shown(*summary.same_cells)}"
+                why += f"; there {mean_std(*summary.ours)}, the paper's {mean_std(*summary.same_cells)}"
             verdict = Verdict("not run", why)
         mean, std = summary.ours or (None, None)
         found[edition] = Ours(verdict, mean, std, summary.n, partial=partial)

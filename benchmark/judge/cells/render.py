@@ -1,22 +1,21 @@
-"""The ledger as text: Markdown to read, CSV and JSON to compute with, a page for a browser."""
+"""The ledger as text: Markdown to read, CSV and JSON to compute with."""
 
 from __future__ import annotations
 
 import csv
-import html
 import io
 import json
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict
 
-from benchmark.judge.audit.findings import label, printed, shown, table_name
+from benchmark.judge.audit.findings import label, printed, table_name
 from benchmark.judge.cells.ledger import WORDS, Line, Ours, totals
 from benchmark.protocol.choices import EDITIONS
 from benchmark.tables.computed import DRAWS
 from benchmark.tables.convergence import MARK
 from benchmark.tables.statistics import ALPHA, RUNS, SHARE
-from benchmark.text import grid
+from benchmark.text import grid, mean_std
 
 LEGEND = (
     (
@@ -53,13 +52,13 @@ COMPARED = WORDS[:4]
 
 
 def render(lines: Sequence[Line], form: str, everything: bool = False) -> str:
-    """The ledger as md, csv, json or html; only Markdown leaves anything out."""
+    """The ledger as md, csv or json; only Markdown leaves anything out."""
     if form == "md":
         return to_markdown(lines, everything)
-    return {"csv": to_csv, "json": to_json, "html": to_html}[form](lines)
+    return {"csv": to_csv, "json": to_json}[form](lines)
 
 
-FORMATS = ("md", "csv", "json", "html")
+FORMATS = ("md", "csv", "json")
 
 
 def to_markdown(lines: Sequence[Line], everything: bool = False) -> str:
@@ -133,7 +132,7 @@ def shown_value(ours: Ours | None) -> str:
         return ""
     flag = f" {MARK}" if ours.unconverged else ""
     runs = f" (n = {ours.n})" if ours.partial else ""
-    return shown(ours.mean, ours.std, ours.decimals) + flag + runs
+    return mean_std(ours.mean, ours.std, ours.decimals) + flag + runs
 
 
 def why(line: Line) -> str:
@@ -202,59 +201,3 @@ def to_json(lines: Sequence[Line]) -> str:
         ],
     }
     return json.dumps(value, indent=1, ensure_ascii=False, allow_nan=False)
-
-
-STYLE = """\
-:root { color-scheme: light dark; --line: #8885; --good: #00808033; --near: #00808018;
-  --bad: #c6591155; --odd: #7030a033; }
-body { font: 15px/1.45 system-ui, sans-serif; margin: 1.5rem auto; max-width: 75rem;
-  padding: 0 1rem; }
-table { border-collapse: collapse; display: block; overflow-x: auto; margin: .8rem 0 1.6rem; }
-th, td { padding: .2rem .6rem; border-bottom: 1px solid var(--line); text-align: left;
-  white-space: nowrap; font-variant-numeric: tabular-nums; }
-td:last-child { white-space: normal; min-width: 16rem; }
-.totals td:last-child { min-width: 0; }
-.exact { background: var(--good); } .within-noise { background: var(--near); }
-.differs { background: var(--bad); } .paper-inconsistent { background: var(--odd); }
-.not-run, .data-unavailable { opacity: .65; }
-nav a { margin-right: .8rem; white-space: nowrap; }"""
-
-
-def to_html(lines: Sequence[Line]) -> str:
-    """One page without any file beside it."""
-    tables = list(dict.fromkeys(line.printed.table for line in lines))
-    links = " ".join(f'<a href="#table{t}">{table_name(t)}</a>' for t in tables)
-    head, *body = _totals(lines)
-    parts = [
-        "<!doctype html>",
-        '<html lang="en"><head><meta charset="utf-8">',
-        '<meta name="viewport" content="width=device-width, initial-scale=1">',
-        f"<title>Every published cell beside ours</title><style>{STYLE}</style></head><body>",
-        f"<h1>Every published cell beside ours</h1><p>{html.escape(_sentence(lines))}</p>",
-        f"<nav>{links}</nav>",
-        _html_table(head, [(row, "") for row in body], "totals"),
-        *(f"<p>{_code(text)}</p>" for text in (*_editions(lines), *LEGEND)),
-    ]
-    for table in tables:
-        mine = [line for line in lines if line.printed.table == table]
-        rows = [(_row(line, mine), line.verdict.word.replace(" ", "-")) for line in mine]
-        parts.append(f'<h2 id="table{table}">{table_name(table)}</h2>')
-        parts.append(_html_table(_head(mine), rows))
-    return "\n".join([*parts, "</body></html>"])
-
-
-def _code(text: str) -> str:
-    """Escaped text with `this` as code."""
-    pieces = html.escape(text).split("`")
-    return "".join(f"<code>{p}</code>" if i % 2 else p for i, p in enumerate(pieces))
-
-
-def _html_table(
-    head: Sequence[str], rows: Sequence[tuple[Sequence[str], str]], name: str = ""
-) -> str:
-    cells = "".join(f'<th scope="col">{html.escape(text)}</th>' for text in head)
-    body = "\n".join(
-        f'<tr class="{kind}">' + "".join(f"<td>{html.escape(x)}</td>" for x in row) + "</tr>"
-        for row, kind in rows
-    )
-    return f'<table class="{name}"><thead><tr>{cells}</tr></thead><tbody>\n{body}\n</tbody></table>'

@@ -34,6 +34,7 @@ from benchmark.judge.claims.evidence import (
 from benchmark.protocol import registry
 from benchmark.protocol.choices import EDITIONS
 from benchmark.tables.build import build_all
+from benchmark.tables.ranking import block
 from benchmark.tables.recipes import read_recipe
 from benchmark.tables.table import Table
 
@@ -380,35 +381,20 @@ class _Check:
 
     @cached_property
     def _ranking(self) -> _Averages:
-        """Mean ranks, or mean ADTM, over a block of methods and datasets without holes.
-
-        The datasets are those where this method and most of the others that were run at all are
-        complete; the methods are those that are complete on all of these datasets.
-        """
+        """Mean ranks, or mean ADTM, over the block of methods and datasets that is ranked."""
         methods = methods_of(self.statement.table, self.metric)
         datasets = self.statement.columns(self.metric)
         cells = {(m, d): self._value(m, d) for m in methods for d in datasets}
         settled = _settled(cells)
         lacking = tuple(place for place in cells if place not in settled)
-        started = {m for m, _ in settled}
-        columns = [
-            d
-            for d in datasets
-            if (self.who, d) in settled
-            and 2 * sum((m, d) in settled for m in started) > len(started)
-        ]
-        rows = [
-            m
-            for m in methods
-            if all((m, d) in settled for d in columns)
-            and any(cells[m, d].numbers is not None for d in columns)
-        ]
-        if self.who not in rows or len(rows) < 2:
+        started = [m for m in methods if any(cells[m, d].numbers is not None for d in datasets)]
+        rows, columns = block(started, datasets, settled)
+        if self.who not in rows:
             return _Averages({}, {}, lacking)
         made = distances if self.statement.quantity == "adtm" else ranks
         scores = [made([cells[m, d].numbers for m in rows]) for d in columns]
         means = {
-            m: np.mean([score for score in mine if score is not None], axis=0).round(DIGITS)
+            m: np.nanmean([score for score in mine if score is not None], axis=0).round(DIGITS)
             for m, mine in zip(rows, zip(*scores, strict=True), strict=True)
         }
         return _Averages(means, {(m, d): cells[m, d] for m in rows for d in columns}, lacking)

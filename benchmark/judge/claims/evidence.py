@@ -8,9 +8,9 @@ holds and how firmly. A redraw takes the same splits for all methods, as the run
 from __future__ import annotations
 
 import random
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from typing import Protocol
 
 import numpy as np
@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from benchmark import paper
 from benchmark.protocol.spec import FOLDS, REPEATS
+from benchmark.tables import statistics as stats
 from benchmark.tables.table import Table
 
 DRAWS = 1000
@@ -110,10 +111,10 @@ class InRuns:
             [self.value(table, m, dataset, metric) for m in methods]
             for metric in ("f1_select", "balanced_accuracy")
         )
-        mine = methods.index(method)
-        difference = (
-            ranks([v.numbers for v in f1])[mine] - ranks([v.numbers for v in accuracy])[mine]
+        rows = in_redraws(
+            stats.rank_differences, [v.numbers for v in f1], [v.numbers for v in accuracy]
         )
+        difference = rows[methods.index(method)]
         published = any(v.edition == "published" for v in (*f1, *accuracy))
         return Value(difference, drawn=True, edition="published" if published else "prescribed")
 
@@ -125,22 +126,35 @@ def redraws(seed: str, runs: int = RUNS) -> NDArray[np.int64]:
     return np.array([*range(runs), *drawn]).reshape(1 + DRAWS, runs)
 
 
+Statistic = Callable[..., Sequence[Sequence[float | None]]]
+
+
+def in_redraws(statistic: Statistic, *values: list[Vector | None]) -> list[Vector | None]:
+    """A statistic of the methods on one dataset, in fact and in every redraw; None where a method
+    has no value in any. It takes datasets as columns, and a redraw is as good as a dataset."""
+    cells = (tuple(None if v is None else v.tobytes() for v in vectors) for vectors in values)
+    return _in_redraws(statistic, *cells)
+
+
+@lru_cache(maxsize=256)  # many claims ask for the ranks of the same cells
+def _in_redraws(statistic: Statistic, *values: tuple[bytes | None, ...]) -> list[Vector | None]:
+    size = max(len(v) for vectors in values for v in vectors if v is not None) // 8
+    tables = [
+        [[None] * size if v is None else np.frombuffer(v).tolist() for v in vectors]
+        for vectors in values
+    ]
+    rows = statistic(*tables)
+    return [None if all(x is None for x in row) else np.array(row, float) for row in rows]
+
+
 def ranks(values: list[Vector | None]) -> list[Vector]:
-    """Rank of every method, 1 = largest; equals share the best rank, None counts as the mean."""
-    present = [v for v in values if v is not None]
-    fill = np.mean(present, axis=0)
-    filled = np.stack([fill if v is None else v for v in values]).round(DIGITS)
-    return [1.0 + (filled > row).sum(axis=0) for row in filled]
+    """Rank of every method, 1 = largest, by Table 2's rule."""
+    return [row for row in in_redraws(stats.ranks, values) if row is not None]
 
 
 def distances(values: list[Vector | None]) -> list[Vector | None]:
     """ADTM: 0 for the worst method and 1 for the best; None stays None."""
-    present = np.stack([v for v in values if v is not None])
-    low = present.min(axis=0)
-    span = present.max(axis=0) - low
-    # Where all methods are equal, none is better: all count as the best.
-    safe = np.where(span > 0, span, 1.0)
-    return [None if v is None else np.where(span > 0, (v - low) / safe, 1.0) for v in values]
+    return in_redraws(stats.distances, values)
 
 
 @cache
