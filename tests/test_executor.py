@@ -155,13 +155,14 @@ def test_what_a_run_is_given(misbehaving):
 def test_an_orphaned_worker_ends_itself(misbehaving, tmp_path):
     """Kill the parent in the middle of a long run: its child must not go on alone."""
     code = (
-        "from benchmark.registry import data_ref, make_spec, models\n"
+        "from benchmark.protocol.registry import data_ref, make_spec, models\n"
         "from benchmark.run.worker import Worker\n"
         "Worker().run(make_spec(models()['prior'], data_ref('syn1'), {'trouble': 'sleep'}, 0, 0))\n"
     )
     parent = subprocess.Popen([sys.executable, "-c", code])
     children = []
     while not children:
+        assert parent.poll() is None, "the parent ended before it had a child"
         children = psutil.Process(parent.pid).children()
         time.sleep(0.05)
     time.sleep(3)  # the run is asleep in fit by now
