@@ -170,6 +170,7 @@ def test_an_orphaned_worker_ends_itself(misbehaving, tmp_path):
     parent = subprocess.Popen([sys.executable, "-c", code])
     children = []
     while not children:
+        assert parent.poll() is None, "the parent ended before it had a child"
         children = psutil.Process(parent.pid).children()
         time.sleep(0.05)
     time.sleep(3)  # the run is asleep in fit by now
