@@ -224,17 +224,17 @@ def test_without_runs_nothing_can_be_said():
         assert list(claim.ours) == ["prescribed"]
         assert (claim.outcome.word, claim.outcome.support) == (TOO_FEW, None)
         assert claim.outcome.known == 0 < claim.outcome.comparisons
-        assert claim.outcome.lacking
+        assert claim.outcome.missing
     assert judged("knn-poor", {}).evidence == "no complete cell of KNN"
 
 
 def test_all_cells_decide_and_some_of_them_only_so_far():
     whole = judged("top-three", accuracies(FIRST, SETS))
-    assert (whole.word, whole.support, whole.lacking) == (HOLDS, 1.0, "")
+    assert (whole.word, whole.support, whole.missing) == (HOLDS, 1.0, "")
     some = judged("top-three", accuracies(FIRST, AT_HAND))
     assert (some.word, some.support, some.known, some.comparisons) == (SO_FAR, 1.0, 4, 7)
     assert some.datasets == AT_HAND
-    assert some.lacking.endswith("ProtoGate on meta-dr, meta-pam, tcga-2y")
+    assert some.missing.endswith("ProtoGate on meta-dr, meta-pam, tcga-2y")
 
 
 def test_one_counterexample_is_enough():
@@ -402,7 +402,7 @@ def test_rank_differences_come_from_the_runs_of_all_ten(tmp_path):
     del cells[22, "l2x", "syn1", BA], cells[22, "l2x", "syn2", BA], cells[22, "l2x", "syn3", BA]
     lost = judged("never-positive", cells, tmp_path=tmp_path)
     assert lost.word == TOO_FEW
-    assert "needs all 10 methods; 1 are lacking" in lost.evidence
+    assert "needs all 10 methods; 1 are missing" in lost.evidence
 
 
 def test_the_published_edition_is_shown_where_it_has_cells_of_its_own():
@@ -444,7 +444,7 @@ def test_values_over_some_datasets_only_count_so_far():
     for place, whole in tables["table23"].results.items():
         tables["table23"].results[place] = replace(whole, gap=part)
     found, _ = check.judge(ALL["transfer-knn"], evidence.InRuns(tables, "prescribed"))
-    assert (found.word, found.support, found.lacking) == (SO_FAR, None, "the other datasets")
+    assert (found.word, found.support, found.missing) == (SO_FAR, None, "the other datasets")
     assert found.evidence == (
         "3 of 3 comparisons; closest: KNN, ProtoGate 48.00 against KNN, ProtoGate-local 47.00, "
         "over 2 of 7 datasets (colon, lung)"
@@ -484,7 +484,7 @@ def test_the_papers_numbers_as_runs_give_the_papers_verdicts(whole):
         mine, theirs = (re.findall(NUMBER, side.evidence) for side in (ours, claim.paper))
         assert (name, texts[0]) == (name, texts[1])
         assert [*map(float, mine)] == pytest.approx([*map(float, theirs)], abs=0.0051), name
-        assert ours.lacking == ""
+        assert ours.missing == ""
         if ours.support is not None:
             assert ours.support == (ours.word == HOLDS), name
 

@@ -51,7 +51,7 @@ def test_an_effect_is_paired_and_tested(tmp_path):
     differences = [b - a for a, b in zip(first, second, strict=True)]
     assert colon.p == pytest.approx(corrected_resampled_t(differences)[1])
     assert features.what == "features on colon" and features.difference == 0
-    assert [lack.reason for lack in prostate.lacking] == ["not run yet", "not run yet"]
+    assert [one.reason for one in prostate.missing] == ["not run yet", "not run yet"]
     text = discrepancies.to_markdown([entry])
     assert "accuracy on colon" in text and f"{colon.difference:+.2f}" in text
     assert "--models xgboost:base_score=0.5 --datasets prostate`" in text
@@ -88,8 +88,8 @@ def test_a_cell_that_failed_to_converge_is_listed_with_its_score(tmp_path):
     assert flagged.what == "xgboost on colon"
     assert flagged.sides == {"score kept": "61.00 ± 12.67", "failed runs": "14 of 25"}
     # The paper's dashes are there too, as long as we have no runs beside them.
-    lacking = [lack for effect in made.effects for lack in effect.lacking]
-    assert [(lack.model, lack.dataset) for lack in lacking] == [
+    missing = [one for effect in made.effects for one in effect.missing]
+    assert [(one.model, one.dataset) for one in missing] == [
         ("invase", "colon"), ("invase", "meta-dr"), ("invase", "prostate"),
     ]  # fmt: skip
 

@@ -168,7 +168,7 @@ def test_f1_comes_from_the_released_truth(results):
     assert line(lines, 22, "lasso", "syn1", "f1_select").verdict.word == "exact"
     assert line(lines, 22, "lasso", "syn1").verdict.word == "exact"
     diff = line(lines, 22, "lasso", "syn1", "rank_difference").verdict
-    assert (diff.word, diff.why) == ("not run", "needs all 10 methods; 9 are lacking")
+    assert (diff.word, diff.why) == ("not run", "needs all 10 methods; 9 are missing")
 
 
 def test_rank_differences_need_and_use_all_methods(results):
@@ -244,8 +244,8 @@ def test_times_name_their_hardware_and_average_over_rows(results):
     assert (tabnet.word, "Some CPU" in tabnet.why) == ("differs", True)
     mean = line(lines, 12, "average-without-protogate", "colon", metric)
     assert mean.ours["prescribed"].mean == pytest.approx(0.02)
-    lacking = line(lines, 12, "average-without-protogate", "lung", metric).verdict
-    assert lacking.why.startswith("an average that lacks tabnet, l2x")
+    missing = line(lines, 12, "average-without-protogate", "lung", metric).verdict
+    assert missing.why.startswith("an average without tabnet, l2x")
     assert line(lines, 12, "protogate", "colon", metric).verdict.why == "not timed yet"
 
 

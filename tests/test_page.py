@@ -372,7 +372,7 @@ def test_figures_are_shown_and_enlarged(visit):
     assert page.locator("dialog#picture img").is_visible()
     page.keyboard.press("Escape")
     assert not page.locator("dialog#picture").is_visible()
-    assert "Not drawn for want of records" in page.inner_text("#main")
+    assert "Not drawn: no records yet" in page.inner_text("#main")
     # Nobody tried to draw Figure 4; Figure 5 was tried, and the reason is beside it.
     assert "python -m benchmark figure figure4" in page.inner_text("#figure4")
     assert page.inner_text("#figure5").endswith("Because.\n\nRun python -m benchmark list for it.")

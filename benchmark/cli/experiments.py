@@ -63,9 +63,9 @@ def fidelity(arguments: argparse.Namespace) -> int:
     found = {
         e.name: None if arguments.force else experiment.read(arguments.results, e) for e in wanted
     }
-    lacking = [] if arguments.show else [e for e in wanted if found[e.name] is None]
-    with Progress(len(lacking), "fidelity") as progress:
-        for made in map(experiment.run, lacking):
+    missing = [] if arguments.show else [e for e in wanted if found[e.name] is None]
+    with Progress(len(missing), "fidelity") as progress:
+        for made in map(experiment.run, missing):
             found[made.name] = made
             experiment.write(arguments.results, made)
             progress.step(made.name)

@@ -17,7 +17,7 @@ from benchmark.tables.recipes import catalogue
 
 def status(arguments: argparse.Namespace) -> int:
     """Count the records per model and dataset, list failures with their reason, and name every
-    file that is not a record. With a table: what it needs and what it lacks."""
+    file that is not a record. With a table: what it needs and what is missing."""
     from benchmark.tables.status import counts, needed, to_text
 
     if not arguments.results.is_dir():
@@ -41,27 +41,27 @@ def table(arguments: argparse.Namespace) -> int:
 
 
 def figure(arguments: argparse.Namespace) -> int:
-    """Draw figures of the paper, and some that it lacks, from the records that exist; trains
+    """Draw figures of the paper, and some that it does not have, from the records that exist; trains
     nothing. The paper's own numbers stand beside ours, and a grey note names what is missing. Exit
-    code 3 if a figure cannot be drawn at all for want of records."""
+    code 3 if a figure has no records to draw from."""
     from benchmark import figures
     from benchmark.progress import Progress
 
     every = arguments.names == ["all"]
     names = list(figures.FIGURES) if every else [figure_name(text) for text in arguments.names]
-    lacking = []
+    missing = []
     with Progress(len(names) if len(names) > 1 else 0, "figures") as progress:
         for name in names:
             try:
                 files = figures.write(name, arguments.results, arguments.to)
             except UserError as error:
-                lacking.append(f"{name}: {error}")
+                missing.append(f"{name}: {error}")
             else:
                 print(f"{name}: {', '.join(map(str, files))}")
             progress.step(name)
-    for message in lacking:
+    for message in missing:
         say(message)
-    return GAPS if lacking else OK
+    return GAPS if missing else OK
 
 
 def report(arguments: argparse.Namespace) -> int:

@@ -202,8 +202,8 @@ def to_markdown(findings: Mapping[str, Finding | None]) -> str:
     total = f"{sum(judged)} of {len(judged)} experiments within the accepted range"
     if len(verdicts) > len(judged):
         total += f"; for {len(verdicts) - len(judged)} none is known"
-    lacking = len(findings) - len(verdicts)
-    tail = f"; {lacking} not run (`python -m benchmark fidelity`)." if lacking else "."
+    missing = len(findings) - len(verdicts)
+    tail = f"; {missing} not run (`python -m benchmark fidelity`)." if missing else "."
     return f"# Fidelity: the methods on their own papers' tasks\n\n{grid(lines)}\n\n{total}{tail}"
 
 

@@ -244,7 +244,7 @@ def beside_record(results: Path, specimen: Specimen) -> str:
     recorded = record["scores"]["test"]["balanced_accuracy"]
     if recorded == specimen.accuracy:
         return f"{shown}, as in the run's record"
-    return f"{shown}, however the run's record has {100 * recorded:.2f} %"
+    return f"{shown}, while the run's record has {100 * recorded:.2f} %"
 
 
 def _packed(values: Array) -> dict[str, Any]:

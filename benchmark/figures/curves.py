@@ -214,14 +214,14 @@ def _notes(found: Mapping[tuple[str, str], Runs]) -> list[str]:
 
 
 def _absent(found: Mapping[tuple[str, str], Runs]) -> list[str]:
-    """Networks without any curve, and datasets that lack those of a network that has some."""
+    """Networks without any curve, and datasets without those of a network that has some."""
     drawn = {method for _, method in found}
     never = [style.label(method) for method in NETWORKS if method not in drawn]
     alike: dict[str, list[str]] = {}
     for method in NETWORKS:
-        lacking = [d for d in paper.DATASETS if (d, method) not in found]
-        if method in drawn and lacking:
-            alike.setdefault(", ".join(lacking), []).append(style.label(method))
+        missing = [d for d in paper.DATASETS if (d, method) not in found]
+        if method in drawn and missing:
+            alike.setdefault(", ".join(missing), []).append(style.label(method))
     return ([", ".join(never)] if never else []) + [
         f"{', '.join(names)} on {datasets}" for datasets, names in alike.items()
     ]

@@ -40,7 +40,7 @@ def read(store: Store) -> Shown:
         if gain is not None:
             mean, std = stats.mean_std(gain)
             gains[place] = mean, (std or 0.0) * math.sqrt(1 / len(gain) + stats.RHO)
-    return Shown(gains, selectors.lacking(found))
+    return Shown(gains, selectors.missing(found))
 
 
 def draw(shown: Shown) -> Figure:

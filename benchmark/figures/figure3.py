@@ -195,6 +195,6 @@ def _missing(shown: Shown) -> list[str]:
     rest = [m for m in shown.timed if m in have and m not in ours[1]]
     return [
         f"Ours: {', '.join(datasets)}." if 0 < len(datasets) < len(paper.DATASETS) else "",
-        numbers.lacking(absent, "table2"),
+        numbers.missing(absent, "table2"),
         f"Not timed yet: {', '.join(map(style.label, rest))}." if rest else "",
     ]

@@ -82,7 +82,7 @@ def draw(shown: Shown) -> Figure:
         figure,
         "Normalised per dataset: 0 is the paper's worst method, 1 its best.",
         f"Ranks in d are among the {len(have)} methods shown." if absent and len(rows) > 1 else "",
-        numbers.lacking(absent, f"table{TABLE}"),
+        numbers.missing(absent, f"table{TABLE}"),
     )
     style.settle(figure)
     for i, (_, hollow, filled, _, _) in enumerate(rows):

@@ -36,13 +36,13 @@ def read(store: Store) -> Shown:
     if not any(adtm.values for adtm in readings["pooled"].values()):
         raise UserError(
             "There is no dataset on which all selectors are complete, so nothing can be averaged.\n"
-            + "\n".join(selectors.lacking(found))
+            + "\n".join(selectors.missing(found))
         )
     points = {
         place: (adtm.printed, adtm.ours, readings["means"][place].ours)
         for place, adtm in readings["pooled"].items()
     }
-    return Shown(points, [_over(found), *selectors.lacking(found)])
+    return Shown(points, [_over(found), *selectors.missing(found)])
 
 
 def draw(shown: Shown) -> Figure:

@@ -76,7 +76,7 @@ def draw(data: Shown) -> Figure:
     empty = [d for d in paper.DATASETS if all(data.ours[m, d] is None for m in shown)]
     style.note(
         figure,
-        numbers.lacking(absent, f"table{TABLE}"),
+        numbers.missing(absent, f"table{TABLE}"),
         f"No runs on {', '.join(empty)} (`python -m benchmark data status`)." if empty else "",
     )
     return figure

@@ -42,15 +42,15 @@ class Shown:
 
 def read(store: Store) -> Shown:
     found: dict[tuple[str, str], Specimen] = {}
-    lacking: dict[tuple[str, str], str] = {}
+    missing: dict[tuple[str, str], str] = {}
     for dataset in paper.DATASETS:
         for method in METHODS:
             try:
                 found[method, dataset] = specimens.read(store, method, dataset)
             except UserError as error:
-                lacking[method, dataset] = str(error)
+                missing[method, dataset] = str(error)
     if not found:
-        raise UserError(lacking[METHODS[-1], paper.DATASETS[0]])
+        raise UserError(missing[METHODS[-1], paper.DATASETS[0]])
     features = {d: numbers.dimension(d) for _, d in found}
     return Shown(found, features, specimens.outdated(store, found.values()))
 

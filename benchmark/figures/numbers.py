@@ -68,7 +68,7 @@ def dimension(dataset: str) -> int:
     return registry.datasets()[dataset].shape[1]
 
 
-def lacking(methods: Iterable[str], table: str) -> str:
+def missing(methods: Iterable[str], table: str) -> str:
     """The note on methods without numbers of ours; empty if there are none."""
     labels = [style.label(method) for method in methods]
     if not labels:

@@ -42,7 +42,7 @@ def look(selector: str) -> style.Look:
     return style.Look(style.GREY, "s") if selector == NONE else style.look(selector)
 
 
-def lacking(found: Transferability) -> list[str]:
+def missing(found: Transferability) -> list[str]:
     """Sentences on what is missing, one per command that helps."""
     by_model: dict[tuple[str, str], list[tuple[Transferred, Gap]]] = defaultdict(list)
     for cell in found.gaps:
@@ -50,7 +50,7 @@ def lacking(found: Transferability) -> list[str]:
             # Without data it does not matter for which model.
             model = "" if cell.gap.verb == "data status" else cell.model
             by_model[cell.gap.verb, model].append((cell, cell.gap))
-    # Models that lack the same datasets share a command, which then asks for nothing else.
+    # Models without the same datasets share a command, which then asks for nothing else.
     together: dict[tuple[str, ...], list[tuple[Transferred, Gap]]] = defaultdict(list)
     for (verb, _), cells in by_model.items():
         together[verb, *dict.fromkeys(cell.dataset for cell, _ in cells)] += cells

@@ -1,7 +1,7 @@
 """The deviation register: where text, numbers and code disagree, what we do, and what it changes.
 
 Entries are data (paper/deviations.toml). Effects are measured from the records that exist; one whose
-runs are lacking says so, with the command that does them.
+runs are missing says so, with the command that does them.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ FEATURES = Metric("selected_features", "selection.mean", "features", decimals=1)
 
 
 @dataclass(frozen=True)
-class Lack:
+class Missing:
     """A side that has no value yet."""
 
     side: str
@@ -58,7 +58,7 @@ class Effect:
     """Second side minus first, where both are one number."""
     p: float | None = None
     """Corrected resampled t-test on paired runs."""
-    lacking: tuple[Lack, ...] = ()
+    missing: tuple[Missing, ...] = ()
     """Why sides have no value."""
 
 
@@ -157,9 +157,9 @@ def _pairs(spec: Mapping[str, Any], store: Store) -> list[Effect]:
 
 def _compare(what: str, sides: Mapping[str, Result | None], paired: bool) -> Effect:
     shown = {label: _shown(result) for label, result in sides.items()}
-    lacking = tuple(
+    missing = tuple(
         # `run` does missing runs with the chosen settings, whoever asks for them.
-        Lack(
+        Missing(
             label,
             result.gap.reason,
             result.gap.verb.replace("reproduce deviations", "run"),
@@ -171,7 +171,7 @@ def _compare(what: str, sides: Mapping[str, Result | None], paired: bool) -> Eff
     )
     first, second = (r if r and r.complete else None for r in sides.values())
     if first is None or second is None or first.mean is None or second.mean is None:
-        return Effect(what, shown, lacking=lacking)
+        return Effect(what, shown, missing=missing)
     p = None
     if paired and first.n == second.n:
         differences = [y - x for x, y in zip(first.values, second.values, strict=True)]
@@ -242,8 +242,8 @@ def _adtm_readings(_spec: Mapping[str, Any], store: Store) -> list[Effect]:
     table = with_summaries(table, table.recipe.rank)
     methods, datasets = table.ranked
     if not methods:
-        lack = Lack("our Table 2", "no dataset has enough methods yet", "status table2")
-        return [Effect("ADTM of our Table 2", {}, lacking=(lack,))]
+        one = Missing("our Table 2", "no dataset has enough methods yet", "status table2")
+        return [Effect("ADTM of our Table 2", {}, missing=(one,))]
     where = f"ADTM over {', '.join(datasets)}"
     found = []
     for method in methods:
@@ -285,8 +285,8 @@ def _thresholds(_spec: Mapping[str, Any], store: Store) -> list[Effect]:
             for name in shares[0]
         }
         found.append(Effect(f"globally selected features on {dataset}", sides))
-    lack = Lack("protogate", "no complete cell with compositions yet", "reproduce table11")
-    return found or [Effect("globally selected features", {}, lacking=(lack,))]
+    one = Missing("protogate", "no complete cell with compositions yet", "reproduce table11")
+    return found or [Effect("globally selected features", {}, missing=(one,))]
 
 
 def _mean(rows: Sequence[Mapping[str, float | None]], name: str) -> float:
@@ -301,8 +301,8 @@ def _eval_x(spec: Mapping[str, Any], store: Store) -> list[Effect]:
         what = f"accuracy on {dataset}"
         records = _records("realx", dataset, store) if "realx" in registry.models() else []
         if not records:
-            lack = Lack("realx", "no complete cell yet", "tune", "realx", dataset)
-            found.append(Effect(what, {}, lacking=(lack,)))
+            one = Missing("realx", "no complete cell yet", "tune", "realx", dataset)
+            found.append(Effect(what, {}, missing=(one,)))
             continue
         full = [100 * r["scores"]["test"]["balanced_accuracy"] for r in records]
         masked = [100 * r["also"]["eval-x"] for r in records]
@@ -355,8 +355,10 @@ def _flagged(spec: Mapping[str, Any], store: Store) -> list[Effect]:
                 runs = f"{result.unconverged.failed} of {result.unconverged.planned}"
                 found.append(Effect(what, {"score kept": _shown(result), "failed runs": runs}))
             elif result.printed and result.printed.mean is None and result.gap:
-                lack = Lack(what, result.gap.reason, result.gap.verb, result.model, result.dataset)
-                found.append(Effect(what, {}, lacking=(lack,)))
+                one = Missing(
+                    what, result.gap.reason, result.gap.verb, result.model, result.dataset
+                )
+                found.append(Effect(what, {}, missing=(one,)))
     return found
 
 
@@ -418,17 +420,17 @@ def _effects_text(effects: Sequence[Effect]) -> str:
     for e in lists:
         lines = [["Measured: " + e.what, "Value"], *([k, v] for k, v in e.sides.items())]
         parts.append(grid(lines))
-    lacking = _lacking_text([lack for e in effects for lack in e.lacking])
-    return "\n\n".join(parts + ([lacking] if lacking else []))
+    missing = _missing_text([one for e in effects for one in e.missing])
+    return "\n\n".join(parts + ([missing] if missing else []))
 
 
-def _lacking_text(lacks: Sequence[Lack]) -> str:
+def _missing_text(several: Sequence[Missing]) -> str:
     """One line per reason, with one command for all datasets."""
     lines = []
-    reasons = dict.fromkeys((lack.model or lack.side, lack.reason, lack.verb) for lack in lacks)
+    reasons = dict.fromkeys((one.model or one.side, one.reason, one.verb) for one in several)
     for name, reason, verb in reasons:
-        same = [x for x in lacks if (x.model or x.side, x.reason, x.verb) == (name, reason, verb)]
-        datasets = list(dict.fromkeys(lack.dataset for lack in same if lack.dataset))
+        same = [x for x in several if (x.model or x.side, x.reason, x.verb) == (name, reason, verb)]
+        datasets = list(dict.fromkeys(one.dataset for one in same if one.dataset))
         command = Gap("", "", verb).remedy([name], datasets)
         where = f" on {', '.join(datasets)}" if datasets else ""
         lines.append(f"- Not measured yet: {name}{where}, {reason}." + _run(command))

@@ -78,7 +78,7 @@ def decimals(table: int, metric: str) -> int:
     """How many decimals the paper prints for a metric of a table.
 
     The file drops trailing zeros (77.5 is printed 77.50), so the longest cell tells. A metric that
-    the table lacks has two, like most of the paper.
+    the table does not have has two, like most of the paper.
     """
     return _decimals().get((table, metric), 2)
 

@@ -121,7 +121,7 @@ def _claim(claim: Claim) -> dict[str, Any]:
             word=value.word,
             evidence=value.evidence,
             support=None if value.support is None else round(value.support, 3),
-            lacking=value.lacking,
+            missing=value.missing,
         )
 
     return {
@@ -151,7 +151,7 @@ def _deviation(entry: Deviation) -> dict[str, Any]:
                 sides=effect.sides,
                 difference="" if effect.difference is None else f"{effect.difference:+.2f}",
                 p="" if effect.p is None else f"{effect.p:.2g}",
-                lacking=[f"{lack.side}: {lack.reason}" for lack in effect.lacking],
+                missing=[f"{one.side}: {one.reason}" for one in effect.missing],
             )
             for effect in entry.effects
         ],

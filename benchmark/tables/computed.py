@@ -79,11 +79,11 @@ def _averages(table: Table, metric: Metric) -> dict[Place, Result]:
         parts = table.recipe.source(method).average
         for dataset in table.recipe.datasets if parts else ():
             results = [table.results.get((p, dataset, metric.name, "prescribed")) for p in parts]
-            lacking = [p for p, r in zip(parts, results, strict=True) if not r or not r.complete]
-            if lacking:
+            missing = [p for p, r in zip(parts, results, strict=True) if not r or not r.complete]
+            if missing:
                 away = all(r and r.gap and r.gap.word == "data unavailable" for r in results)
                 word = "data unavailable" if away else "not run"
-                gap = Gap(word, f"an average that lacks {', '.join(lacking)}")
+                gap = Gap(word, f"an average without {', '.join(missing)}")
                 found |= _made(table, method, dataset, metric, gap=gap)
                 continue
             mean = fmean(r.mean for r in results if r and r.mean is not None)
@@ -115,14 +115,14 @@ def _rank_difference(table: Table, metric: Metric, _: Store) -> dict[Place, Resu
             method
             for method in table.recipe.methods
             if (method, dataset, "f1_select", "prescribed") in table.results
-            # A model of the paper that does not exist here is lacking, not exempt.
+            # A model of the paper that does not exist here is missing, not exempt.
             or table.recipe.printed(method, dataset, metric.name)
         ]
         for edition in EDITIONS:
             pairs = {method: _pair(table, method, dataset, edition) for method in methods}
-            lacking = [method for method, pair in pairs.items() if pair is None]
-            if lacking:
-                reason = f"needs all {len(methods)} methods; {len(lacking)} are lacking"
+            missing = [method for method, pair in pairs.items() if pair is None]
+            if missing:
+                reason = f"needs all {len(methods)} methods; {len(missing)} are missing"
                 for method in methods if edition == "prescribed" else ():
                     gap = Gap("not run", reason)
                     found |= _made(table, method, dataset, metric, gap=gap)
@@ -266,9 +266,9 @@ def _lambda_wilcoxon(table: Table, metric: Metric, store: Store) -> dict[Place, 
     found: dict[Place, Result] = {}
     made = _per_dataset(table, store)
     for method in table.recipe.methods:
-        lacking = [dataset for dataset, value in made.items() if isinstance(value, Gap)]
-        if lacking:
-            gap = Gap("not run", f"needs all {len(made)} datasets; {len(lacking)} are lacking")
+        missing = [dataset for dataset, value in made.items() if isinstance(value, Gap)]
+        if missing:
+            gap = Gap("not run", f"needs all {len(made)} datasets; {len(missing)} are missing")
             found |= _made(table, method, "", metric, gap=gap)
             continue
         complete = [value for value in made.values() if not isinstance(value, Gap)]

@@ -119,7 +119,7 @@ class Transferability:
         )
 
     def gain(self, simple: str, selector: str, dataset: str) -> tuple[float, ...] | None:
-        """What the selector adds to the accuracy, run by run; None where runs are lacking."""
+        """What the selector adds to the accuracy, run by run; None where runs are missing."""
         without, with_ = (self.cells[simple, name, dataset] for name in (NONE, selector))
         if not (without.complete and with_.complete):
             return None
@@ -169,10 +169,10 @@ def _verdict(
 ) -> Verdict:
     if printed is None:
         return Verdict("not in paper", "no such cell")
-    lacking = [dataset for dataset in paper.DATASETS if dataset not in datasets]
+    missing = [dataset for dataset in paper.DATASETS if dataset not in datasets]
     if not values:
         return Verdict("not run", "no dataset has all selectors")
-    if lacking:
+    if missing:
         return Verdict(
             "incomplete",
             f"over {len(datasets)} of {len(paper.DATASETS)} datasets ({', '.join(datasets)})",
@@ -277,9 +277,9 @@ def _masked(table: Table, simple: str, selector: str, dataset: str) -> Transferr
     valid, test = ([(m, result(m)) for m in _metrics(simple, part)] for part in ("valid", "test"))
     if not valid:  # somebody's own model of that name, without the paper's grid
         return replace(made, gap=Gap("not run", f"{simple} has no grid to choose from"))
-    lacking = itself.n - min(r.n for _, r in valid + test)
-    if lacking:
-        reason = f"{lacking} of {itself.n} records hold no scores on masked data"
+    missing = itself.n - min(r.n for _, r in valid + test)
+    if missing:
+        reason = f"{missing} of {itself.n} records hold no scores on masked data"
         return replace(made, gap=Gap("incomplete", reason, "run --force"))
     # Means of equal scores can differ in the last bit, and would then not tie; max keeps the first.
     best = max(range(len(valid)), key=lambda i: round(valid[i][1].mean or 0.0, 9))

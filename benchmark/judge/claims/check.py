@@ -108,7 +108,7 @@ class Outcome:
     datasets: tuple[str, ...] = ()
     methods: tuple[str, ...] = ()
     """What the known comparisons are about."""
-    lacking: str = ""
+    missing: str = ""
 
 
 @dataclass(frozen=True)
@@ -216,9 +216,9 @@ class Comparison:
     """How far it is from being otherwise; negative if it is not true."""
     cells: Mapping[Place, Value] = field(default_factory=dict)
     """What it rests on."""
-    lacking: tuple[Place, ...] = ()
+    missing: tuple[Place, ...] = ()
     sure: bool = field(default=False, kw_only=True)
-    """Whether nothing that is lacking can change it."""
+    """Whether nothing that is missing can change it."""
 
 
 def comparisons(statement: Statement, evidence: Evidence) -> list[Comparison]:
@@ -243,20 +243,20 @@ def _somewhere(name: str, each: Sequence[Comparison | None]) -> Comparison | Non
     present = [c for c in each if c is not None]
     known = [c for c in present if c.true is not None]
     truths = [c.true for c in present if c.true is not None]
-    lacking = tuple(place for c in present for place in c.lacking)
+    missing = tuple(place for c in present for place in c.missing)
     if not known:
-        return Comparison(name, lacking=lacking) if present else None
+        return Comparison(name, missing=missing) if present else None
     best = max(known, key=lambda c: c.slack)
     true = np.any(truths, axis=0)
     if not true[0] and len(known) == 1 < len(present):  # one dataset does not stand for all
-        return Comparison(name, lacking=lacking)
+        return Comparison(name, missing=missing)
     found = any(c.sure and c.true is not None and c.true[0] for c in known)
     return Comparison(
         f"{name}: {best.text if true[0] else 'nowhere'}",
         true,
         best.slack,
         {place: value for c in known for place, value in c.cells.items()},
-        () if found else lacking,
+        () if found else missing,
         sure=found or (len(known) == len(present) and all(c.sure for c in known)),
     )
 
@@ -267,7 +267,7 @@ class _Averages:
 
     means: dict[str, Vector]
     cells: dict[Place, Value]
-    lacking: tuple[Place, ...]
+    missing: tuple[Place, ...]
 
 
 @dataclass(frozen=True)
@@ -310,15 +310,15 @@ class _Check:
                 f"{name} failed", never, -np.inf, {(self.who, dataset): mine}, sure=True
             )
         cells = {(self.who, dataset): mine} | {(m, dataset): value for m, value in others.items()}
-        lacking = tuple(p for p, value in cells.items() if value.numbers is None or value.partial)
+        missing = tuple(p for p, value in cells.items() if value.numbers is None or value.partial)
         known = {m: value.numbers for m, value in others.items() if value.numbers is not None}
         # The best of several, itself among them, is no rival as long as no other is known.
         if mine.numbers is None or (rivals and not known.keys() - {self.who}):
-            return Comparison(name, lacking=lacking)
+            return Comparison(name, missing=missing)
         rival = self._best(known) if known else None
         true, slack = self._related(mine.numbers, rival)
         text = self._spelled(dataset, mine.numbers, rival, known)
-        return Comparison(text, true, slack, _settled(cells), lacking, sure=not lacking)
+        return Comparison(text, true, slack, _settled(cells), missing, sure=not missing)
 
     def _best(self, known: Mapping[str, Vector]) -> Vector:
         choose = np.min if self.metric in SMALLER_IS_BETTER else np.max
@@ -328,25 +328,25 @@ class _Check:
         methods = methods_of(self.statement.table, self.metric)
         cells = {(m, dataset): self._value(m, dataset) for m in methods}
         settled = _settled(cells)
-        lacking = tuple(place for place in cells if place not in settled)
+        missing = tuple(place for place in cells if place not in settled)
         name, me = f"{self.name(self.who)} on {dataset}", (self.who, dataset)
         if me not in settled or sum(v.numbers is not None for v in settled.values()) < 2:
-            return Comparison(name, lacking=lacking)
+            return Comparison(name, missing=missing)
         rank = ranks([value.numbers for value in settled.values()])[list(settled).index(me)]
         true, slack = self._related(rank, None)
-        sure = not lacking or self._stays(rank[0], settled, len(lacking))
+        sure = not missing or self._stays(rank[0], settled, len(missing))
         # Among too few, every place is a good one.
         if not sure and len(self._possible(1, len(settled))) == 1:
-            return Comparison(name, lacking=lacking)
-        among = f" of {len(settled)}" if lacking else ""
+            return Comparison(name, missing=missing)
+        among = f" of {len(settled)}" if missing else ""
         text = f"{self._prefix()}{dataset} {rank[0]:g}{among}"
-        return Comparison(text, true, slack, settled, () if sure else lacking, sure=sure)
+        return Comparison(text, true, slack, settled, () if sure else missing, sure=sure)
 
-    def _stays(self, rank: float, settled: Mapping[Place, Value], lacking: int) -> bool:
+    def _stays(self, rank: float, settled: Mapping[Place, Value], missing: int) -> bool:
         """Whether so many more methods cannot change the comparison: they only push others down,
         but what stands in for a method that failed is a mean, which moves with them."""
         failed = [m for (m, _), value in settled.items() if value.failed]
-        low, high = max(1, rank - len(failed)), rank + len(failed) + lacking
+        low, high = max(1, rank - len(failed)), rank + len(failed) + missing
         return self.who not in failed and len(self._possible(low, high)) == 1
 
     def _possible(self, low: float, high: float) -> set[bool]:
@@ -359,13 +359,13 @@ class _Check:
         ranked = self.statement.quantity in ("rank", "adtm")
         found = self._ranking if ranked else self._means(rivals)
         if not all(m in found.means for m in (self.who, *rivals)):
-            return Comparison(self.name(self.who), lacking=found.lacking)
+            return Comparison(self.name(self.who), missing=found.missing)
         mine = found.means[self.who]
         known = {m: found.means[m] for m in rivals}
         rival = self._best(known) if known else None
         true, slack = self._related(mine, rival)
         text = self._spelled("", mine, rival, known)
-        return Comparison(text, true, slack, found.cells, found.lacking, sure=not found.lacking)
+        return Comparison(text, true, slack, found.cells, found.missing, sure=not found.missing)
 
     def _means(self, rivals: Sequence[str]) -> _Averages:
         """Plain means over the datasets that all these methods have."""
@@ -386,18 +386,18 @@ class _Check:
         datasets = self.statement.columns(self.metric)
         cells = {(m, d): self._value(m, d) for m in methods for d in datasets}
         settled = _settled(cells)
-        lacking = tuple(place for place in cells if place not in settled)
+        missing = tuple(place for place in cells if place not in settled)
         started = [m for m in methods if any(cells[m, d].numbers is not None for d in datasets)]
         rows, columns = block(started, datasets, settled)
         if self.who not in rows:
-            return _Averages({}, {}, lacking)
+            return _Averages({}, {}, missing)
         made = distances if self.statement.quantity == "adtm" else ranks
         scores = [made([cells[m, d].numbers for m in rows]) for d in columns]
         means = {
             m: np.nanmean([score for score in mine if score is not None], axis=0).round(DIGITS)
             for m, mine in zip(rows, zip(*scores, strict=True), strict=True)
         }
-        return _Averages(means, {(m, d): cells[m, d] for m in rows for d in columns}, lacking)
+        return _Averages(means, {(m, d): cells[m, d] for m in rows for d in columns}, missing)
 
     # As text
 
@@ -457,17 +457,17 @@ def judge(statement: Statement, evidence: Evidence) -> tuple[Outcome, set[str]]:
     """The outcome, and the editions of the cells that it rests on.
 
     Comparisons that cannot be made count like those that can: a claim about most comparisons holds
-    so far if most of the known ones are true. It holds, or does not, once nothing that is lacking
+    so far if most of the known ones are true. It holds, or does not, once nothing that is missing
     can change that.
     """
     made = comparisons(statement, evidence)
     truths = [(c, c.true) for c in made if c.true is not None]
     total, known = len(made), len(truths)
     need = {"all": total, "most": total // 2 + 1}[statement.need]
-    lacking = _grouped(statement, (place for c in made for place in c.lacking))
+    missing = _grouped(statement, (place for c in made for place in c.missing))
     if not truths:
         return Outcome(
-            TOO_FEW, _too_few(statement, evidence, made), 0, 0, total, lacking=lacking
+            TOO_FEW, _too_few(statement, evidence, made), 0, 0, total, missing=missing
         ), set()
     true = np.sum([t for _, t in truths], axis=0)
     holding = true * total >= need * known
@@ -487,7 +487,7 @@ def judge(statement: Statement, evidence: Evidence) -> tuple[Outcome, set[str]]:
         float(holding[1:].mean()) if any(value.drawn for value in cells.values()) else None,
         tuple(filter(None, _ordered((d for _, d in cells), statement))),
         tuple(dict.fromkeys(m for m, _ in cells)),
-        "the other datasets" if partial else lacking,
+        "the other datasets" if partial else missing,
     )
     return outcome, {value.edition for value in cells.values()}
 
@@ -508,8 +508,8 @@ def _evidence(statement: Statement, known: Sequence[Comparison]) -> str:
 
 
 def _too_few(statement: Statement, evidence: Evidence, made: Sequence[Comparison]) -> str:
-    """Who is lacking everywhere, and why: that is what has to be run first."""
-    missing = {place for c in made for place in c.lacking}
+    """Who is missing everywhere, and why: that is what has to be run first."""
+    missing = {place for c in made for place in c.missing}
     metric = statement.metrics[0]
     for group in (statement.who, statement.rivals):
         absent = [m for m in group if all((m, d) in missing for d in statement.columns(metric))]
@@ -527,7 +527,7 @@ def _ordered(datasets: Iterable[str], statement: Statement) -> tuple[str, ...]:
 
 
 def _grouped(statement: Statement, places: Iterable[Place]) -> str:
-    """`ProtoGate; Lasso, STG on meta-dr, meta-pam`: cells that are lacking, in short."""
+    """`ProtoGate; Lasso, STG on meta-dr, meta-pam`: cells that are missing, in short."""
     missing: dict[str, set[str]] = {}
     for method, dataset in places:
         missing.setdefault(method, set()).add(dataset)

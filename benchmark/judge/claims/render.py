@@ -86,10 +86,10 @@ def _percent(outcome: Outcome) -> str:
 
 
 def _why(outcome: Outcome) -> str:
-    if not outcome.lacking or outcome.word == TOO_FEW:
+    if not outcome.missing or outcome.word == TOO_FEW:
         return outcome.evidence
     at_hand = f", at hand: {', '.join(outcome.datasets)}" if outcome.datasets else ""
-    return f"{outcome.evidence}{at_hand}; lacking: {outcome.lacking}"
+    return f"{outcome.evidence}{at_hand}; missing: {outcome.missing}"
 
 
 def _notes(claim: Claim) -> list[str]:
@@ -150,7 +150,7 @@ def _item(claim: Claim) -> str:
 
 COLUMNS = (
     *("id", "topic", "where", "claim", "side", "verdict", "support", "true", "known"),
-    *("comparisons", "evidence", "datasets", "methods", "lacking", "reading", "audit", "doubts"),
+    *("comparisons", "evidence", "datasets", "methods", "missing", "reading", "audit", "doubts"),
 )
 
 
@@ -165,7 +165,7 @@ def to_csv(claims: Sequence[Claim]) -> str:
             writer.writerow(
                 [s.id, s.topic, s.where, s.claim, side, o.word]
                 + ["" if o.support is None else f"{o.support:.4g}", o.true, o.known, o.comparisons]
-                + [o.evidence, " ".join(o.datasets), " ".join(o.methods), o.lacking]
+                + [o.evidence, " ".join(o.datasets), " ".join(o.methods), o.missing]
                 + [s.reading, " ".join(s.audit), " ".join(claim.doubts)]
             )
     return text.getvalue().rstrip("\n")

@@ -101,7 +101,7 @@ function figuresView() {
       h("button.picture", { type: "button", "aria-label": `Enlarge ${figureName(f.name)}`, onclick: () => enlarge(f) }, image(f)),
       h("figcaption", {}, caption(f))))),
     missing.length > 0 && [
-      h("h2", {}, "Not drawn for want of records"),
+      h("h2", {}, "Not drawn: no records yet"),
       missing.map((f) => h("div.card", { id: f.name }, h("p", {}, caption(f)), f.gap.split("\n").map((line) => h("p.note", {}, prose(line))))),
     ],
   ];
@@ -150,7 +150,7 @@ const claimKind = (word) => "f-" + word.replaceAll(" ", "-");
 
 function outcome(name, o) {
   return h("p", {}, h("span.label", {}, name), h("b", { class: "sign " + claimKind(o.word) }, `${CLAIM_SIGNS[o.word] || ""} ${o.word}`), ": ", o.evidence,
-    o.support !== undefined && ` (in ${Math.round(100 * o.support)} % of redraws of our runs)`, o.lacking && h("small", {}, ` Lacking: ${o.lacking}.`));
+    o.support !== undefined && ` (in ${Math.round(100 * o.support)} % of redraws of our runs)`, o.missing && h("small", {}, ` Missing: ${o.missing}.`));
 }
 
 // Deviations -------------------------------------------------------------------------------------
@@ -173,7 +173,7 @@ function deviationsView() {
 /** Two sides stand beside each other, more of them below each other. */
 function effects(list) {
   if (!list.length) return h("p.note", {}, "Effect: not measured.");
-  const lacking = [...new Set(list.flatMap((e) => e.lacking || []))];
+  const missing = [...new Set(list.flatMap((e) => e.missing || []))];
   const pairs = list.filter((e) => Object.keys(e.sides || {}).length === 2 && Object.values(e.sides).some(Boolean));
   const longer = list.filter((e) => Object.keys(e.sides || {}).length > 2);
   const labels = [...new Set(pairs.map((e) => Object.keys(e.sides).join("\n")))];
@@ -181,7 +181,7 @@ function effects(list) {
     labels.map((label) => plainTable(["measured", ...label.split("\n"), "difference", "p"],
       pairs.filter((e) => Object.keys(e.sides).join("\n") === label).map((e) => [e.what, ...Object.values(e.sides).map((v) => v || "–"), e.difference || "", e.p || ""]))),
     longer.map((e) => plainTable([e.what, "value"], Object.entries(e.sides))),
-    lacking.length > 0 && h("p.note", {}, "Not measured yet: ", lacking.join("; "), "."),
+    missing.length > 0 && h("p.note", {}, "Not measured yet: ", missing.join("; "), "."),
   ];
 }
 
