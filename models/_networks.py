@@ -39,7 +39,7 @@ def class_weights(codes, n_classes, how):
     if how is None:
         return None
     if how != "balanced":
-        raise ValueError(f"class_weight must be None or 'balanced', however: {how!r}")
+        raise ValueError(f"class_weight must be None or 'balanced', got {how!r}")
     return torch.tensor(len(codes) / (n_classes * np.bincount(codes)), dtype=torch.float32)
 
 
@@ -78,9 +78,7 @@ class NetworkClassifier(Classifier):
 
     def _fit(self, X, codes, eval_set, rng):
         if self.checkpoint not in SCORES:
-            raise ValueError(
-                f"checkpoint must be one of {tuple(SCORES)}, however: {self.checkpoint!r}"
-            )
+            raise ValueError(f"checkpoint must be one of {tuple(SCORES)}, got {self.checkpoint!r}")
         n_classes = len(self.classes_)
         X = tensor(X)
         self.net_ = net = self._network(X.shape[1], n_classes)

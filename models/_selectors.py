@@ -127,12 +127,10 @@ class SelectorClassifier(Classifier):
         X, codes, valid = self._check_fit(X, y, eval_set)
         if self.activation not in ACTIVATIONS:
             raise ValueError(
-                f"activation must be one of {tuple(ACTIVATIONS)}, however: {self.activation!r}"
+                f"activation must be one of {tuple(ACTIVATIONS)}, got {self.activation!r}"
             )
         if self.checkpoint not in SCORES:
-            raise ValueError(
-                f"checkpoint must be one of {tuple(SCORES)}, however: {self.checkpoint!r}"
-            )
+            raise ValueError(f"checkpoint must be one of {tuple(SCORES)}, got {self.checkpoint!r}")
         weights = class_weights(codes, len(self.classes_), self.class_weight)
         weights = None if weights is None else weights.numpy()
         X, y = tensor(X), torch.from_numpy(codes)

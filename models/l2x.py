@@ -69,9 +69,9 @@ class L2X(SelectorClassifier):
 
     def _fit(self, X, y, weights, valid, rng):
         if self.k < 1 or self.k != int(self.k):
-            raise ValueError(f"k must be a whole number of at least 1, however: {self.k!r}")
+            raise ValueError(f"k must be a whole number of at least 1, got {self.k!r}")
         if not self.tau > 0:
-            raise ValueError(f"tau must be above 0, however: {self.tau!r}")
+            raise ValueError(f"tau must be positive, got {self.tau!r}")
         n, n_features = X.shape
         self.net_ = net = nn.ModuleDict(
             {"selector": self._selector(n_features), "predictor": self._predictor(n_features)}

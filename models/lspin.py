@@ -15,7 +15,7 @@ import torch
 from torch import nn
 
 from ._chain import cross_entropy
-from ._gates import GatedStep, LocalGates
+from ._gates import LocalGates, gated_step
 from ._networks import NetworkClassifier, chain, tensor, truncated_normal
 
 PREDICTORS = ("tanh", "linear-layers", "linear")
@@ -96,7 +96,7 @@ class LSPIN(NetworkClassifier):
         return mu + self.shift > 0
 
     def _step(self, X, y, weights):
-        return GatedStep(
+        return gated_step(
             self.net_.gates,
             self.net_.predictor,
             X,
@@ -129,9 +129,9 @@ class LocallySparse(nn.Module):
     ):
         super().__init__()
         if predictor not in PREDICTORS:
-            raise ValueError(f"predictor must be one of {PREDICTORS}, however: {predictor!r}")
+            raise ValueError(f"predictor must be one of {PREDICTORS}, got {predictor!r}")
         if batch_norm not in NORMS:
-            raise ValueError(f"batch_norm must be one of {tuple(NORMS)}, however: {batch_norm!r}")
+            raise ValueError(f"batch_norm must be one of {tuple(NORMS)}, got {batch_norm!r}")
         norm = NORMS[batch_norm]
         self.gates = LocalGates(widths[0], gate_hidden, sigma, shift)
         if predictor == "tanh":

@@ -13,7 +13,7 @@ import torch
 from torch import nn
 
 from ._chain import cross_entropy
-from ._gates import GatedStep, LocalGates
+from ._gates import LocalGates, gated_step
 from ._networks import NetworkClassifier, chain, tensor, truncated_normal
 
 HEADS = ("mlp", "linear")
@@ -64,7 +64,7 @@ class ProtoGateHead(NetworkClassifier):
 
     def _network(self, n_features, n_classes):
         if self.head not in HEADS:
-            raise ValueError(f"head must be one of {HEADS}, however: {self.head!r}")
+            raise ValueError(f"head must be one of {HEADS}, got {self.head!r}")
         widths = [n_features, *(self.hidden if self.head == "mlp" else ()), n_classes]
         return GatedHead(widths, self.gate_hidden, self.sigma)
 
@@ -77,7 +77,7 @@ class ProtoGateHead(NetworkClassifier):
         return mu > 0
 
     def _step(self, X, y, weights):
-        return GatedStep(
+        return gated_step(
             self.net_.gates,
             self.net_.head,
             X,

@@ -91,7 +91,7 @@ class REALX(SelectorClassifier):
 
     def _fit(self, X, y, weights, valid, rng):
         if not self.tau > 0:
-            raise ValueError(f"tau must be above 0, however: {self.tau!r}")
+            raise ValueError(f"tau must be positive, got {self.tau!r}")
         n_features = X.shape[1]
         predictor, first = self._fit_predictor(X, y, weights, valid, rng)
         self.evaluator_, evaluator = self._fit_predictor(X, y, weights, valid, rng)

@@ -76,7 +76,7 @@ class STG(GlobalSelector, NetworkClassifier):
 
     def _network(self, n_features, n_classes):
         if not self.sigma > 0:
-            raise ValueError(f"sigma must be above 0, however: {self.sigma!r}")
+            raise ValueError(f"sigma must be positive, got {self.sigma!r}")
         for name, known in (("predictor", PREDICTORS), ("init", INITS)):
             value = getattr(self, name)
             if value not in known:

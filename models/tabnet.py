@@ -92,7 +92,7 @@ class TabNet(NetworkClassifier):
         if self.virtual_batch_size < 2:
             raise ValueError(
                 "virtual_batch_size must be at least 2, because one sample has no variance, "
-                f"however: {self.virtual_batch_size!r}"
+                f"got {self.virtual_batch_size!r}"
             )
         return Network(
             n_features,
@@ -106,9 +106,7 @@ class TabNet(NetworkClassifier):
 
     def _fit(self, X, codes, eval_set, rng):
         if self.valid_loss not in VALID_LOSSES:
-            raise ValueError(
-                f"valid_loss must be one of {VALID_LOSSES}, however: {self.valid_loss!r}"
-            )
+            raise ValueError(f"valid_loss must be one of {VALID_LOSSES}, got {self.valid_loss!r}")
         n_classes = len(self.classes_)
         X, y = tensor(X), torch.from_numpy(codes)
         self.net_ = net = self._network(X.shape[1], n_classes)
