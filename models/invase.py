@@ -17,6 +17,7 @@ import torch
 from torch import nn
 
 from ._chain import Chain, cross_entropy
+from ._networks import Loss, validation
 from ._selectors import (
     Means,
     SelectorClassifier,
@@ -26,7 +27,6 @@ from ._selectors import (
     mask_facts,
     products,
     uniform,
-    validation,
 )
 
 EPS = 1e-8
@@ -72,6 +72,38 @@ class INVASE(SelectorClassifier):
         self.check_every = check_every
         self.checkpoint = checkpoint
         self.random_state = random_state
+
+    def loss(self, net, x, y, weights=None, u=None):
+        """The sum of the three networks' losses; no weight is in two of them.
+
+        u : uniform numbers that draw the mask. Without them, what a check judges: the prediction from
+        the features with p > 1/2.
+        """
+        logits = net["selector"](x)
+        p = torch.sigmoid(logits)
+        if u is None:
+            f = net["predictor"](x * self._chosen(logits))
+            prediction = nn.functional.cross_entropy(f, y, weights)
+            penalty = self.lam * p.mean().double() + kernel_penalty(kernels(net))
+            return Loss(prediction, penalty, f)
+
+        s = (u < p).float()
+        net.eval()
+        with torch.no_grad():
+            f, b = net["predictor"](x * s), net["baseline"](x)
+            f, b = (torch.log(torch.softmax(logits, dim=1) + EPS) for logits in (f, b))
+            reward = (f - b).gather(1, y[:, None])[:, 0]
+            if weights is not None:
+                reward = reward * weights[y]
+        net.train()
+        f, b = net["predictor"](x * s), net["baseline"](x)
+        log_p = (s * torch.log(p + EPS) + (1 - s) * torch.log(1 - p + EPS)).sum(dim=1)
+        prediction = (
+            nn.functional.cross_entropy(f, y, weights)
+            + nn.functional.cross_entropy(b, y, weights)
+            - (reward * log_p).mean()
+        )
+        return Loss(prediction, self.lam * p.mean() + kernel_penalty(kernels(net)), f)
 
     def _fit(self, X, y, weights, valid, rng):
         n, n_features = X.shape
@@ -119,9 +151,7 @@ class INVASE(SelectorClassifier):
         def check():
             numbers = means.take() | mask_facts(self._mask(X))
             if valid is not None:
-                p = torch.sigmoid(net["selector"](valid[0]))
-                penalty = self.lam * float(p.mean()) + kernel_penalty(kernels(net))
-                numbers |= validation(self._logits(valid[0]), valid[1], weights, penalty)
+                numbers |= validation(self.loss(net, *valid), valid[1])
             return numbers
 
         training = self._train(net, step, check, n, valid, rng)

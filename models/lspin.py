@@ -16,7 +16,7 @@ from torch import nn
 
 from ._chain import cross_entropy
 from ._gates import LocalGates, gated_step
-from ._networks import NetworkClassifier, chain, tensor, truncated_normal
+from ._networks import Loss, NetworkClassifier, chain, tensor, truncated_normal
 
 PREDICTORS = ("tanh", "linear-layers", "linear")
 NORMS = {
@@ -89,11 +89,12 @@ class LSPIN(NetworkClassifier):
             batch_norm=self.batch_norm,
         )
 
-    def _penalty(self, mu):
-        return self.lam * self.net_.gates.expected_open(mu)
-
-    def _open(self, mu):
-        return mu + self.shift > 0
+    def loss(self, net, x, y, weights=None, eps=None):
+        """Cross-entropy behind the gates, and the expected number of open gates."""
+        gates, mu = net.gates(x, eps)
+        logits = net.predictor(x * gates)
+        prediction = nn.functional.cross_entropy(logits, y, weights)
+        return Loss(prediction, self.lam * net.gates.expected_open(mu), logits, gates)
 
     def _step(self, X, y, weights):
         return gated_step(

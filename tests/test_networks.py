@@ -144,21 +144,22 @@ def test_one_step_descends_like_autograd(Model, more, class_weight):
     with seeded(0):  # the noise comes after the initial weights
         plain._network(X.shape[1], 2)
         if Model is MLP:
-            logits, mu = net(x)
+            noise, mu, z = [], None, torch.ones_like(x)
         elif Model is STG:
-            mu = net.mu
-            noise = 0.5 * torch.randn(X.shape[1])
-            logits = net.predictor(x * torch.clamp(mu + 0.5 + noise, 0, 1))
+            noise, mu = [torch.randn(X.shape[1])], net.mu
+            z = torch.clamp(mu + 0.5 + 0.5 * noise[0], 0, 1)
         else:
             state, eps = torch.randint(2**32, (4, X.shape[1])), np.empty_like(X)
             plain_kernels.quantiles(state.numpy().astype(np.uint32), QUANTILES, eps)
-            mu = net.gates(x)[1]
-            shift = 0.5 if Model is LSPIN else 0.0
-            gates = torch.clamp(mu + shift + 0.5 * torch.from_numpy(eps), 0, 1)
-            logits = (net.predictor if Model is LSPIN else net.head)(x * gates)
+            noise, mu = [torch.from_numpy(eps)], net.gates(x)[1]
+            z = torch.clamp(mu + (0.5 if Model is LSPIN else 0.0) + 0.5 * noise[0], 0, 1)
     weights = class_weights(y, 2, class_weight)
-    loss = torch.nn.functional.cross_entropy(logits, labels, weights)
-    (loss + penalty(plain, mu)).backward()
+    loss = plain.loss(net, x, labels, weights, *noise)
+    # The loss of the model's file is that of the paper.
+    logits = list(net.children())[-1](x * z)
+    prediction = torch.nn.functional.cross_entropy(logits, labels, weights)
+    torch.testing.assert_close(loss.total, prediction + penalty(plain, mu))
+    loss.total.backward()
     before = torch.nn.utils.parameters_to_vector(net.parameters()).detach().clone()
     torch.nn.utils.clip_grad_norm_(net.parameters(), 0.5)
     torch.optim.SGD(net.parameters(), 0.3, weight_decay=0.1).step()

@@ -10,11 +10,12 @@ import torch
 from benchmark.models import _noise
 from benchmark.models._chain import Chain
 from benchmark.models._kernels import log32
+from benchmark.models._networks import class_weights
 from benchmark.models._relaxed_subset import LANES, RelaxedSubset
 from benchmark.models._selectors import adam, kernel_penalty, kernels, predictor, selector
 from benchmark.models.invase import INVASE, log_likelihood, policy_gradient
 from benchmark.models.l2x import L2X
-from benchmark.models.realx import EPS, REALX, coins, rebar_gradient
+from benchmark.models.realx import EPS, REALX, coins, rebar_gradient, rebar_surrogate
 from scipy.stats import kstest
 from torch import nn
 
@@ -347,6 +348,7 @@ def test_rebar_is_the_gradient_of_the_surrogate_as_it_is_written():
     p = torch.sigmoid(leaf)
     log_p = (s * torch.log(p + EPS) + (1 - s) * torch.log(1 - p + EPS)).sum(dim=1)
     surrogate = (F(s) - F(m_same)).detach() * log_p + F(m) - F(m_same)
+    torch.testing.assert_close(rebar_surrogate(leaf, u, v, F, 0.1), surrogate)
     (expected,) = torch.autograd.grad(surrogate.sum(), leaf)
     gradient, _ = rebar_gradient(logits, u, v, with_gradient(F), 0.1)
     torch.testing.assert_close(gradient, expected, atol=1e-7, rtol=1e-7)
@@ -447,15 +449,16 @@ def same_weights(found, expected):
 def test_l2x_minimises_its_loss(tau):
     X, y = silent_feature()
     settings = {"k": 2, "tau": tau, "lr": LR, "random_state": 0}
-    nets = L2X(steps=0, **settings).fit(X, y).net_
+    before = L2X(steps=0, **settings).fit(X, y)
+    nets = before.net_
     *hidden, _not_the_last = kernels(nets["selector"])
 
     def loss(x, labels, _rng):
         gumbel = -torch.log(torch.from_numpy(exponential(state, N, 2, 10)))
-        logits = nets["selector"](x)[:, None] + gumbel
-        V = torch.softmax(logits / tau, dim=2).amax(dim=1)
-        penalty = squares(*hidden, *kernels(nets["predictor"]))
-        return nn.functional.cross_entropy(nets["predictor"](x * V), labels) + penalty
+        found = before.loss(nets, x, labels, None, gumbel)
+        penalty = squares(*hidden, *kernels(nets["predictor"])).double()
+        torch.testing.assert_close(found.penalty, penalty)
+        return found.total
 
     rng = np.random.default_rng(0)
     state = generators(rng)
@@ -465,9 +468,32 @@ def test_l2x_minimises_its_loss(tau):
     same_weights(found["predictor"], nets["predictor"])
 
 
-def test_realx_minimises_its_two_losses():
+@pytest.mark.parametrize("class_weight", [None, "balanced"])
+def test_invase_minimises_its_losses(class_weight):
     X, y = silent_feature()
-    settings = {"lam": 3.0, "tau": 0.4, "lr": LR, "random_state": 0}
+    y[:10] = 0  # so that the classes' weights differ
+    settings = {"lam": 2.0, "lr": LR, "class_weight": class_weight, "random_state": 0}
+    before = INVASE(steps=0, **settings).fit(X, y)
+    weights = class_weights(y, 2, class_weight)
+
+    def loss(_x, _labels, rng):
+        rows = rng.integers(N, size=N)  # with replacement
+        u = torch.from_numpy(rng.random((N, 10), dtype=np.float32))
+        batch = torch.from_numpy(X[rows]), torch.from_numpy(y[rows])
+        return before.loss(before.net_, *batch, weights, u).total
+
+    written(before.net_.values(), loss, X, y, np.random.default_rng(0))
+    found = INVASE(steps=STEPS, **settings).fit(X, y)
+    for name in ("selector", "predictor", "baseline"):
+        same_weights(found.net_[name], before.net_[name])
+
+
+@pytest.mark.parametrize("class_weight", [None, "balanced"])
+def test_realx_minimises_its_two_losses(class_weight):
+    X, y = silent_feature()
+    y[:10] = 0  # so that the classes' weights differ
+    settings = {"lam": 3.0, "tau": 0.4, "lr": LR, "class_weight": class_weight, "random_state": 0}
+    weights = class_weights(y, 2, class_weight)
     before = REALX(steps=0, **settings).fit(X, y)
     found = REALX(steps=STEPS, **settings).fit(X, y)
     selector_, predictor_ = before.net_["selector"], before.net_["predictor"]
@@ -476,23 +502,18 @@ def test_realx_minimises_its_two_losses():
     for net, mine in ((predictor_, found.net_["predictor"]), (before.evaluator_, found.evaluator_)):
 
         def stage_1(x, labels, rng, net=net):
-            x = x * torch.from_numpy(coins(rng, x.shape))
-            return nn.functional.cross_entropy(net(x), labels) + squares(*kernels(net))
+            r = torch.from_numpy(coins(rng, x.shape))
+            loss = before.predictor_loss(net, x, labels, weights, r)
+            torch.testing.assert_close(loss.penalty, squares(*kernels(net)).double())
+            return loss.total
 
         written([net], stage_1, X, y, rng)
         same_weights(mine, net)
     assert np.array_equal(found.threshold_, rng.random(10, dtype=np.float32))
 
     def stage_2(x, labels, rng):
-        def likelihood(mask):
-            q = torch.softmax(predictor_(x * mask), dim=1)
-            return torch.log(q[torch.arange(N), labels] + EPS)
-
-        logits = selector_(x)
         u, v = (torch.from_numpy(rng.random((N, 10), dtype=np.float32)) for _ in range(2))
-        estimate, _ = rebar_gradient(logits.detach(), u, v, with_gradient(likelihood), 0.4)
-        # A sum over the batch whose gradient for the logits is the estimate; no kernel penalty.
-        return -(estimate * logits).sum() + 3.0 * torch.sigmoid(logits).mean(dim=1).sum()
+        return before.selector_loss(before.net_, x, labels, u, v, weights)
 
     written([selector_], stage_2, X, y, rng)
     same_weights(found.net_["selector"], selector_)
