@@ -49,7 +49,7 @@ class INVASE(SelectorClassifier):
     def __init__(
         self,
         *,
-        lam=1.0,
+        lam=1.5,
         activation="relu",
         selector_hidden=(100, 100),
         predictor_hidden=(200, 200),

@@ -86,7 +86,7 @@ class LSPIN(NetworkClassifier):
             self.sigma,
             self.shift,
             self.predictor,
-            batch_norm=self.batch_norm,
+            self.batch_norm,
         )
 
     def loss(self, net, x, y, weights=None, eps=None):
@@ -125,9 +125,7 @@ class LocallySparse(nn.Module):
     std : deviation of all initial weights; 1 / sqrt(D), if it is not given.
     """
 
-    def __init__(
-        self, widths, gate_hidden, sigma, shift, predictor, *, batch_norm="torch", std=None
-    ):
+    def __init__(self, widths, gate_hidden, sigma, shift, predictor, batch_norm, *, std=None):
         super().__init__()
         if predictor not in PREDICTORS:
             raise ValueError(f"predictor must be one of {PREDICTORS}, got {predictor!r}")

@@ -62,7 +62,7 @@ def gating_network(net, X):
     return np.tanh(h @ net.W2.T + net.b2)
 
 
-def local_gates(mu, eps=None, sigma=0.5):
+def local_gates(mu, eps=None, sigma=None):
     """s, the soft mask in [0, 1]: noisy in training, deterministic without eps."""
     # NOTE[DIFF] The paper gives the noise the covariance sigma I; the released code and we treat
     # sigma as its standard deviation. Unlike in STG and LSPIN, mu is not shifted by 0.5.
@@ -74,7 +74,7 @@ def global_penalty(net, lam_global):
     return lam_global * float(np.abs(net.W1).sum(dtype=np.float64))
 
 
-def local_penalty(mu, lam_local, sigma=0.5):
+def local_penalty(mu, lam_local, sigma):
     """R_local: how many gates are open under the noise, in expectation; the samples' mean."""
     # NOTE[DIFF] The paper's integral has no 1 / sqrt(2 pi), which would scale lam_local by 2.5; the
     # released code and we use the distribution function.
@@ -98,7 +98,7 @@ def squared_distances(A, B):
     return np.maximum(norms - 2 * (A @ B.T), 0)
 
 
-def neural_sort(v, k, tau=16.0):
+def neural_sort(v, k, tau):
     """The first k rows of the relaxed permutation matrix that sorts each row of v downwards.
 
     P[i, n, j] is the probability that prototype j is the n-th nearest to query i, from

@@ -121,7 +121,7 @@ class STG(GlobalSelector, NetworkClassifier):
 class GatedPerceptron(nn.Module):
     """The gates, without noise, and the predictor; gives logits and mu, which the penalty needs."""
 
-    def __init__(self, widths, predictor="official", init="official"):
+    def __init__(self, widths, predictor, init):
         super().__init__()
         self.mu = nn.Parameter(0.01 * torch.randn(widths[0]))
         self.predictor = PREDICTORS[predictor](widths)

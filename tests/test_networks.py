@@ -236,7 +236,7 @@ def test_llspin_linear_demo(seed):
         return (miss**2).mean(), 2 * miss / miss.size
 
     torch.manual_seed(seed)
-    net = LocallySparse([4, 100, 100, 10, 1, 1], 10, 0.5, 0.5, "linear-layers", std=0.1)
+    net = LocallySparse([4, 100, 100, 10, 1, 1], 10, 0.5, 0.5, "linear-layers", "torch", std=0.1)
     step = gated_step(
         net.gates,
         net.predictor,
@@ -258,7 +258,7 @@ def test_llspin_linear_demo(seed):
 def gated_net(shift, predictor, dtype=torch.float64, d=30):
     """A network with gates that are neither all open nor all closed, and data for it."""
     torch.manual_seed(3)
-    net = LocallySparse([d, 12, 3], 8, 0.5, shift, predictor, std=0.4).to(dtype)
+    net = LocallySparse([d, 12, 3], 8, 0.5, shift, predictor, "torch", std=0.4).to(dtype)
     with torch.no_grad():
         for p in net.gates.parameters():
             p += 0.2 * torch.randn_like(p)

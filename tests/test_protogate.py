@@ -312,16 +312,16 @@ def test_cold_relaxed_sorting_is_sorting(v, k):
 
 @given(values, st.integers(1, 5))
 def test_relaxed_rows_are_distributions_and_follow_a_permutation(v, k):
-    P = neural_sort(v, k)
+    P = neural_sort(v, k, tau=16.0)
     assert (P >= 0).all()
     close(P.sum(axis=2), 1)
     order = np.random.default_rng(0).permutation(v.shape[1])
-    close(neural_sort(v[:, order], k), P[:, :, order])
+    close(neural_sort(v[:, order], k, tau=16.0), P[:, :, order])
 
 
 def test_cold_loss_counts_wrong_neighbours():
     net, X, y, eps = problem(3, 20, 12, 4, 3)
-    v = scores(X * local_gates(gating_network(net, X), eps))
+    v = scores(X * local_gates(gating_network(net, X), eps, 0.5))
     nearest = np.argsort(-v, axis=1)[:, :4]
     wrong = (y[nearest] != y[:, None]).sum(axis=1).mean()
     setting = ProtoGate(k=4, tau=1e-7)
@@ -379,10 +379,10 @@ def test_order_of_samples_and_features_does_not_matter():
 def test_penalties_at_known_points():
     net = Net(np.array([[1.0, -2.0]]), np.zeros(1), np.zeros((2, 1)), np.zeros(2))
     assert global_penalty(net, 0.5) == 1.5
-    close(local_penalty(np.zeros((3, 8)), 2.0), 2.0 * 8 / 2)
+    close(local_penalty(np.zeros((3, 8)), 2.0, 0.5), 2.0 * 8 / 2)
     # Phi(mu / sigma) is the probability that mu plus noise is positive.
     draws = 0.3 + 0.5 * np.random.default_rng(0).normal(size=200_000)
-    assert abs(local_penalty(np.array([[0.3]]), 1.0) - (draws > 0).mean()) < 0.005
+    assert abs(local_penalty(np.array([[0.3]]), 1.0, 0.5) - (draws > 0).mean()) < 0.005
 
 
 def test_hard_sorting_has_no_gradient():
@@ -851,6 +851,7 @@ def run_loop(n=10, scores=(), **options):
 
     options = {
         "rng": np.random.default_rng(0),
+        "batch_size": 64,
         "check": (lambda: {"loss": next(remaining)}) if scores else None,
         "score": lambda numbers: numbers["loss"],
         "save": lambda: state["weights"],

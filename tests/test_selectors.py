@@ -379,8 +379,8 @@ def test_invase_records_rewards_before_the_predictors_move():
     """After one step, the selector is where the rewards of the untrained networks lead it."""
     X, y = one_informative(n=30)
     lr = 0.05
-    before = INVASE(steps=0, lr=lr, random_state=0).fit(X, y).net_
-    model = INVASE(steps=1, lr=lr, random_state=0).fit(X, y)
+    before = INVASE(lam=1.0, steps=0, lr=lr, random_state=0).fit(X, y).net_
+    model = INVASE(lam=1.0, steps=1, lr=lr, random_state=0).fit(X, y)
 
     rng = np.random.default_rng(0)
     rng.permutation(30)  # the loop's order of the samples, which INVASE does not use
