@@ -73,37 +73,21 @@ class INVASE(SelectorClassifier):
         self.checkpoint = checkpoint
         self.random_state = random_state
 
-    def loss(self, net, x, y, weights=None, u=None):
-        """The sum of the three networks' losses; no weight is in two of them.
+    def loss(self, net, x, y, u, weights=None):
+        """The three losses and the kernels' penalty in one sum; u is uniform and draws the mask.
 
-        u : uniform numbers that draw the mask. Without them, what a check judges: the prediction from
-        the features with p > 1/2.
+        The selector's loss has no gradient for the other networks, so no weight is in two of the losses.
         """
-        logits = net["selector"](x)
-        p = torch.sigmoid(logits)
-        if u is None:
-            f = net["predictor"](x * self._chosen(logits))
-            prediction = nn.functional.cross_entropy(f, y, weights)
-            penalty = self.lam * p.mean().double() + kernel_penalty(kernels(net))
-            return Loss(prediction, penalty, f)
-
+        p = torch.sigmoid(net["selector"](x))
         s = (u < p).float()
-        net.eval()
-        with torch.no_grad():
-            f, b = net["predictor"](x * s), net["baseline"](x)
-            f, b = (torch.log(torch.softmax(logits, dim=1) + EPS) for logits in (f, b))
-            reward = (f - b).gather(1, y[:, None])[:, 0]
-            if weights is not None:
-                reward = reward * weights[y]
-        net.train()
-        f, b = net["predictor"](x * s), net["baseline"](x)
-        log_p = (s * torch.log(p + EPS) + (1 - s) * torch.log(1 - p + EPS)).sum(dim=1)
-        prediction = (
-            nn.functional.cross_entropy(f, y, weights)
-            + nn.functional.cross_entropy(b, y, weights)
-            - (reward * log_p).mean()
-        )
-        return Loss(prediction, self.lam * p.mean() + kernel_penalty(kernels(net)), f)
+        f = inferred_log_likelihood(net["predictor"], x * s, y)
+        b = inferred_log_likelihood(net["baseline"], x, y)
+        R = (f - b) * (1.0 if weights is None else weights[y])
+        log_P = (s * torch.log(p + EPS) + (1 - s) * torch.log(1 - p + EPS)).sum(dim=1)
+        of_selector = (-R * log_P + self.lam * p.mean(dim=1)).mean()
+        of_predictor = nn.functional.cross_entropy(net["predictor"](x * s), y, weights)
+        of_baseline = nn.functional.cross_entropy(net["baseline"](x), y, weights)
+        return of_selector + of_predictor + of_baseline + kernel_penalty(kernels(net))
 
     def _fit(self, X, y, weights, valid, rng):
         n, n_features = X.shape
@@ -151,7 +135,12 @@ class INVASE(SelectorClassifier):
         def check():
             numbers = means.take() | mask_facts(self._mask(X))
             if valid is not None:
-                numbers |= validation(self.loss(net, *valid), valid[1])
+                x, labels, class_weight = valid
+                logits = self._logits(x)
+                prediction = nn.functional.cross_entropy(logits, labels, class_weight)
+                probability = torch.sigmoid(net["selector"](x)).mean().double()
+                penalty = self.lam * probability + kernel_penalty(kernels(net))
+                numbers |= validation(Loss(prediction, penalty, logits), labels)
             return numbers
 
         training = self._train(net, step, check, n, valid, rng)
@@ -190,6 +179,15 @@ def log_likelihood(logits, y):
     """log(probability of the true class + 1e-8), per sample."""
     p = np.exp(logits - logits.max(axis=1, keepdims=True))
     return np.log(p[np.arange(len(y)), y] / p.sum(axis=1) + EPS)
+
+
+def inferred_log_likelihood(net, x, y):
+    """The same in torch, of a network in inference mode and without gradient."""
+    net.eval()
+    with torch.no_grad():
+        q = torch.softmax(net(x), dim=1).gather(1, y[:, None])[:, 0]
+    net.train()
+    return torch.log(q + EPS)
 
 
 def policy_gradient(p, s, reward, lam):

@@ -480,7 +480,7 @@ def test_invase_minimises_its_losses(class_weight):
         rows = rng.integers(N, size=N)  # with replacement
         u = torch.from_numpy(rng.random((N, 10), dtype=np.float32))
         batch = torch.from_numpy(X[rows]), torch.from_numpy(y[rows])
-        return before.loss(before.net_, *batch, weights, u).total
+        return before.loss(before.net_, *batch, u, weights)
 
     written(before.net_.values(), loss, X, y, np.random.default_rng(0))
     found = INVASE(steps=STEPS, **settings).fit(X, y)
