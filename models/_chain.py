@@ -16,14 +16,12 @@ Sums and means run over the samples of the batch.
 """
 
 import math
-from types import SimpleNamespace
 
 import numpy as np
 import torch
 from torch import nn
 
-from . import _protogate_kernels as protogate
-from ._protogate_kernels import _loop, column_sums
+from . import _kernels
 
 # --- Parameters and their optimisers --------------------------------------------------------------
 
@@ -75,7 +73,7 @@ class Adam(Flat):
             (slice(self.n_first, None), 0.0),
         ):
             arrays = (a[part] for a in (self.weights, self.gradient, self.mean, self.square))
-            KERNELS.adam(*arrays, *map(number, (rate, scale, self.eps, decay, 0.1, 0.001)))
+            _kernels.adam(*arrays, *map(number, (rate, scale, self.eps, decay, 0.1, 0.001)))
 
 
 class SGD(Flat):
@@ -92,8 +90,7 @@ class SGD(Flat):
             factor = min(1.0, self.clip / (norm + 1e-6))
         number = self.weights.dtype.type
         keep, rate = 1 - self.lr * self.decay, self.lr * factor
-        arrays = self.weights[None], self.gradient[None]
-        KERNELS.descend(*arrays, *map(number, (keep, rate, 0.0)))
+        _kernels.descend(self.weights, self.gradient, *map(number, (keep, rate, 0.0)))
 
 
 # --- Layers ----------------------------------------------------------------------------------------
@@ -163,14 +160,14 @@ class BatchNorm:
         self.r = np.empty_like(self.w)
         average = (self.mean, self.var) if self.layer.track_running_stats else self.nowhere
         n = x.dtype.type(len(x))
-        KERNELS.normalise(
+        _kernels.normalise(
             x, self.w, self.b, self.eps, self.momentum, n, *average, self.z, self.r, y
         )
         return y
 
     def backward(self, d, inputs, weights):
         gw, gb = (self.gw, self.gb) if weights else self.nowhere
-        KERNELS.normalise_backward(d, self.z, self.w * self.r, d.dtype.type(len(d)), gw, gb)
+        _kernels.normalise_backward(d, self.z, self.w * self.r, d.dtype.type(len(d)), gw, gb)
         return d
 
 
@@ -251,100 +248,3 @@ def cross_entropy(logits, y, weights=None):
     p[rows, y] -= 1
     p *= share[:, None]
     return losses @ share, p
-
-
-# --- The element-wise part -------------------------------------------------------------------------
-# Once in NumPy and once as loops for numba, with the same bits: see _protogate_kernels.py. Scalars
-# come in the arrays' own type; others would turn single precision into double inside the loops.
-
-
-def adam(weights, gradient, mean, square, rate, scale, eps, decay, new_mean, new_square):
-    """One update: the running averages of the gradient and of its square, then the weights."""
-    d = gradient + decay * weights
-    mean += new_mean * (d - mean)
-    square += new_square * (d * d - square)
-    weights -= rate * mean / (np.sqrt(square) * scale + eps)
-
-
-@_loop
-def adam_loop(weights, gradient, mean, square, rate, scale, eps, decay, new_mean, new_square):
-    for i in range(len(weights)):
-        d = gradient[i] + decay * weights[i]
-        m = mean[i] + new_mean * (d - mean[i])
-        v = square[i] + new_square * (d * d - square[i])
-        mean[i], square[i] = m, v
-        weights[i] -= rate * m / (np.sqrt(v) * scale + eps)
-
-
-def normalise(x, w, b, eps, momentum, n, running_mean, running_var, z, r, y):
-    """Fill z, r and y as above, n being the number of samples; move the running statistics."""
-    mean = column_sums(x) / n
-    np.subtract(x, mean, out=z)
-    var = column_sums(z * z)
-    running_mean += momentum * (mean - running_mean)
-    running_var += momentum * (var / (n - 1) - running_var)
-    r[:] = 1 / np.sqrt(var / n + eps)
-    z *= r
-    np.multiply(z, w, out=y)
-    y += b
-
-
-@_loop
-def normalise_loop(x, w, b, eps, momentum, n, running_mean, running_var, z, r, y):
-    one = n / n
-    mean, var = np.zeros_like(w), np.zeros_like(w)
-    for i in range(x.shape[0]):
-        for j in range(x.shape[1]):
-            mean[j] += x[i, j]
-    for j in range(x.shape[1]):
-        mean[j] /= n
-    for i in range(x.shape[0]):
-        for j in range(x.shape[1]):
-            z[i, j] = x[i, j] - mean[j]
-            var[j] += z[i, j] * z[i, j]
-    for j in range(x.shape[1]):
-        running_mean[j] += momentum * (mean[j] - running_mean[j])
-        running_var[j] += momentum * (var[j] / (n - one) - running_var[j])
-        r[j] = one / np.sqrt(var[j] / n + eps)
-    for i in range(x.shape[0]):
-        for j in range(x.shape[1]):
-            z[i, j] *= r[j]
-            y[i, j] = z[i, j] * w[j] + b[j]
-
-
-def normalise_backward(d, z, slope, n, gw, gb):
-    """Turn dy into dx; fill the gradients of the scales and the shifts."""
-    gb[:] = column_sums(d)
-    gw[:] = column_sums(d * z)
-    d -= gb / n
-    d -= z * (gw / n)
-    d *= slope
-
-
-@_loop
-def normalise_backward_loop(d, z, slope, n, gw, gb):
-    gw[:] = 0
-    gb[:] = 0
-    for i in range(d.shape[0]):
-        for j in range(d.shape[1]):
-            gb[j] += d[i, j]
-            gw[j] += d[i, j] * z[i, j]
-    mean, mean_z = gb / n, gw / n
-    for i in range(d.shape[0]):
-        for j in range(d.shape[1]):
-            d[i, j] = (d[i, j] - mean[j] - z[i, j] * mean_z[j]) * slope[j]
-
-
-PLAIN = SimpleNamespace(
-    adam=adam,
-    descend=protogate.PLAIN.descend,
-    normalise=normalise,
-    normalise_backward=normalise_backward,
-)
-COMPILED = SimpleNamespace(
-    adam=adam_loop,
-    descend=protogate.COMPILED.descend,
-    normalise=normalise_loop,
-    normalise_backward=normalise_backward_loop,
-)
-KERNELS = PLAIN if protogate.COMPILED is protogate.PLAIN else COMPILED

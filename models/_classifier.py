@@ -38,7 +38,9 @@ class Classifier(ClassifierMixin, BaseEstimator):
             check_consistent_length(X_valid, y_valid)
             unknown = np.setdiff1d(y_valid, self.classes_)
             if len(unknown):
-                raise ValueError(f"eval_set has labels that the training data lacks: {unknown}")
+                raise ValueError(
+                    f"eval_set has labels that are missing from the training data: {unknown}"
+                )
             X_valid = self._check_range(validate_data(self, X_valid, reset=False, dtype=FLOATS))
             eval_set = X_valid, np.searchsorted(self.classes_, y_valid)
         return X, codes, eval_set

@@ -3,6 +3,7 @@
 import numbers
 from contextlib import contextmanager
 from itertools import pairwise
+from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -39,7 +40,7 @@ def class_weights(codes, n_classes, how):
     if how is None:
         return None
     if how != "balanced":
-        raise ValueError(f"class_weight must be None or 'balanced', however: {how!r}")
+        raise ValueError(f"class_weight must be None or 'balanced', got {how!r}")
     return torch.tensor(len(codes) / (n_classes * np.bincount(codes)), dtype=torch.float32)
 
 
@@ -58,16 +59,44 @@ def seeded(random_state):
         yield np.random.default_rng(seed)
 
 
+class Loss(NamedTuple):
+    """The parts of a training loss in torch, and what it was computed from."""
+
+    prediction: torch.Tensor
+    penalty: torch.Tensor | float
+    logits: torch.Tensor
+    gates: torch.Tensor | None = None
+
+    @property
+    def total(self):
+        return self.prediction + self.penalty
+
+
+def validation(loss, y):
+    """The numbers by which a checkpoint can be chosen, from the loss of the evaluation set."""
+    right = loss.logits.argmax(1) == y
+    recall = torch.stack([right[y == c].float().mean() for c in y.unique()])
+    numbers = {
+        "valid_loss": float(loss.total),
+        "valid_prediction_loss": float(loss.prediction),
+        "valid_balanced_accuracy": float(recall.mean()),
+    }
+    if loss.gates is not None:
+        numbers["selected"] = float((loss.gates > 0).float().sum(-1).mean())
+    return numbers
+
+
 class NetworkClassifier(Classifier):
     """A classifier around a torch network that is trained by stochastic gradient descent.
 
     A model says what its network is and what its loss is; the rest is the same for all:
 
     _network(n_features, n_classes)  the module; calling it gives (logits, anything else)
-    _penalty(extra)                  what is added to the cross-entropy, from that anything else
-    _open(extra)                     which gates are open, for models that have gates
+    loss(net, x, y, weights)         a Loss of the module on some samples, with these weights of the
+                                     classes, or None; the noise of training, if any, comes last
     _step(X, y, weights)             a function that does one training step on the given rows of the
-                                     arrays X and y, with these weights of the classes, or None
+                                     arrays X and y: it descends the gradient of that loss, which is
+                                     written out by hand
     """
 
     def fit(self, X, y, eval_set=None):
@@ -78,9 +107,7 @@ class NetworkClassifier(Classifier):
 
     def _fit(self, X, codes, eval_set, rng):
         if self.checkpoint not in SCORES:
-            raise ValueError(
-                f"checkpoint must be one of {tuple(SCORES)}, however: {self.checkpoint!r}"
-            )
+            raise ValueError(f"checkpoint must be one of {tuple(SCORES)}, got {self.checkpoint!r}")
         n_classes = len(self.classes_)
         X = tensor(X)
         self.net_ = net = self._network(X.shape[1], n_classes)
@@ -89,19 +116,8 @@ class NetworkClassifier(Classifier):
         def check():
             net.eval()
             with torch.no_grad():
-                logits, extra = net(X_valid)
-                prediction = nn.functional.cross_entropy(logits, y_valid, weights)
-                total = prediction + self._penalty(extra)
-                right = logits.argmax(1) == y_valid
-                recall = [right[y_valid == c].float().mean() for c in y_valid.unique()]
+                numbers = validation(self.loss(net, X_valid, y_valid, weights), y_valid)
             net.train()
-            numbers = {
-                "valid_loss": float(total),
-                "valid_prediction_loss": float(prediction),
-                "valid_balanced_accuracy": float(torch.stack(recall).mean()),
-            }
-            if hasattr(self, "_open"):
-                numbers["selected"] = float(self._open(extra).float().sum(-1).mean())
             return numbers
 
         if eval_set is not None:

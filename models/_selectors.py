@@ -53,7 +53,7 @@ def kernels(*nets):
 
 
 def kernel_penalty(penalised):
-    return KERNEL_PENALTY * sum(float(W.detach().square().sum()) for W in penalised)
+    return KERNEL_PENALTY * sum(W.square().sum().double() for W in penalised)
 
 
 def adam(net, lr, penalised):
@@ -82,19 +82,6 @@ def products(net, batch, *, weights=True, inputs=True):
     return shapes
 
 
-def validation(logits, y, weights, penalty):
-    """The numbers by which a checkpoint can be chosen."""
-    weights = None if weights is None else torch.from_numpy(weights)
-    loss = float(nn.functional.cross_entropy(logits, y, weights))
-    right = logits.argmax(1) == y
-    recall = torch.stack([right[y == c].float().mean() for c in y.unique()])
-    return {
-        "valid_loss": loss + penalty,
-        "valid_prediction_loss": loss,
-        "valid_balanced_accuracy": float(recall.mean()),
-    }
-
-
 class Means:
     """Means of what the steps report, since they were last taken."""
 
@@ -118,7 +105,8 @@ class SelectorClassifier(Classifier):
     A model is trained by
 
     _fit(X, y, weights, valid, rng)  which sets net_, with a "selector" and a "predictor" among its
-                                     networks, seconds_per_epoch_ and fit_report_
+                                     networks, seconds_per_epoch_ and fit_report_; valid is None or
+                                     samples, labels and weights of the classes
 
     and a feature counts as selected if its logit is positive, i.e. its probability is above 1/2.
     """
@@ -127,17 +115,15 @@ class SelectorClassifier(Classifier):
         X, codes, valid = self._check_fit(X, y, eval_set)
         if self.activation not in ACTIVATIONS:
             raise ValueError(
-                f"activation must be one of {tuple(ACTIVATIONS)}, however: {self.activation!r}"
+                f"activation must be one of {tuple(ACTIVATIONS)}, got {self.activation!r}"
             )
         if self.checkpoint not in SCORES:
-            raise ValueError(
-                f"checkpoint must be one of {tuple(SCORES)}, however: {self.checkpoint!r}"
-            )
+            raise ValueError(f"checkpoint must be one of {tuple(SCORES)}, got {self.checkpoint!r}")
         weights = class_weights(codes, len(self.classes_), self.class_weight)
-        weights = None if weights is None else weights.numpy()
         X, y = tensor(X), torch.from_numpy(codes)
         if valid is not None:
-            valid = tensor(valid[0]), torch.from_numpy(valid[1])
+            valid = tensor(valid[0]), torch.from_numpy(valid[1]), weights
+        weights = None if weights is None else weights.numpy()
         with seeded(self.random_state) as rng:
             self._fit(X, y, weights, valid, rng)
         self.net_.eval()

@@ -40,7 +40,7 @@ class Training:
         }
 
     def kept(self):
-        """The check of `best_step`, which the thinned curves may lack; None if there is none."""
+        """The check of `best_step`, which may be missing from the thinned curves; None if there is none."""
         for numbers in self.checks:
             if numbers["step"] == self.best_step:
                 return {name: rounded(number) for name, number in numbers.items()}
@@ -53,9 +53,9 @@ def train(
     *,
     steps,
     rng,
-    batch_size=64,
+    batch_size,
     check=None,
-    check_every=50,
+    check_every=1,
     score=None,
     patience=None,
     save=None,
@@ -75,7 +75,7 @@ def train(
     """
     for name, value in (("batch_size", batch_size), ("check_every", check_every)):
         if value < 1:
-            raise ValueError(f"{name} must be at least 1, however: {value!r}")
+            raise ValueError(f"{name} must be at least 1, got {value!r}")
     batch_size = min(batch_size, n_samples)
     step_count = epoch = best_step = 0
     best_score, best_weights = math.inf, None

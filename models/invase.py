@@ -17,6 +17,7 @@ import torch
 from torch import nn
 
 from ._chain import Chain, cross_entropy
+from ._networks import Loss, validation
 from ._selectors import (
     Means,
     SelectorClassifier,
@@ -26,7 +27,6 @@ from ._selectors import (
     mask_facts,
     products,
     uniform,
-    validation,
 )
 
 EPS = 1e-8
@@ -49,7 +49,7 @@ class INVASE(SelectorClassifier):
     def __init__(
         self,
         *,
-        lam=1.0,
+        lam=1.5,
         activation="relu",
         selector_hidden=(100, 100),
         predictor_hidden=(200, 200),
@@ -72,6 +72,22 @@ class INVASE(SelectorClassifier):
         self.check_every = check_every
         self.checkpoint = checkpoint
         self.random_state = random_state
+
+    def loss(self, net, x, y, u, weights=None):
+        """The three losses and the kernels' penalty in one sum; u is uniform and draws the mask.
+
+        The selector's loss has no gradient for the other networks, so no weight is in two of the losses.
+        """
+        p = torch.sigmoid(net["selector"](x))
+        s = (u < p).float()
+        f = inferred_log_likelihood(net["predictor"], x * s, y)
+        b = inferred_log_likelihood(net["baseline"], x, y)
+        R = (f - b) * (1.0 if weights is None else weights[y])
+        log_P = (s * torch.log(p + EPS) + (1 - s) * torch.log(1 - p + EPS)).sum(dim=1)
+        of_selector = (-R * log_P + self.lam * p.mean(dim=1)).mean()
+        of_predictor = nn.functional.cross_entropy(net["predictor"](x * s), y, weights)
+        of_baseline = nn.functional.cross_entropy(net["baseline"](x), y, weights)
+        return of_selector + of_predictor + of_baseline + kernel_penalty(kernels(net))
 
     def _fit(self, X, y, weights, valid, rng):
         n, n_features = X.shape
@@ -119,9 +135,12 @@ class INVASE(SelectorClassifier):
         def check():
             numbers = means.take() | mask_facts(self._mask(X))
             if valid is not None:
-                p = torch.sigmoid(net["selector"](valid[0]))
-                penalty = self.lam * float(p.mean()) + kernel_penalty(kernels(net))
-                numbers |= validation(self._logits(valid[0]), valid[1], weights, penalty)
+                x, labels, class_weight = valid
+                logits = self._logits(x)
+                prediction = nn.functional.cross_entropy(logits, labels, class_weight)
+                probability = torch.sigmoid(net["selector"](x)).mean().double()
+                penalty = self.lam * probability + kernel_penalty(kernels(net))
+                numbers |= validation(Loss(prediction, penalty, logits), labels)
             return numbers
 
         training = self._train(net, step, check, n, valid, rng)
@@ -160,6 +179,15 @@ def log_likelihood(logits, y):
     """log(probability of the true class + 1e-8), per sample."""
     p = np.exp(logits - logits.max(axis=1, keepdims=True))
     return np.log(p[np.arange(len(y)), y] / p.sum(axis=1) + EPS)
+
+
+def inferred_log_likelihood(net, x, y):
+    """The same in torch, of a network in inference mode and without gradient."""
+    net.eval()
+    with torch.no_grad():
+        q = torch.softmax(net(x), dim=1).gather(1, y[:, None])[:, 0]
+    net.train()
+    return torch.log(q + EPS)
 
 
 def policy_gradient(p, s, reward, lam):

@@ -11,9 +11,11 @@ loss      cross-entropy + 1e-3 * squared weights of all layers but the selector'
 The k draws are with replacement: they may agree, so up to k features are active in training.
 """
 
+import torch
 from torch import nn
 
 from ._chain import Chain, cross_entropy
+from ._networks import Loss, validation
 from ._relaxed_subset import RelaxedSubset
 from ._selectors import (
     Means,
@@ -23,7 +25,6 @@ from ._selectors import (
     kernels,
     mask_facts,
     products,
-    validation,
 )
 
 
@@ -67,18 +68,34 @@ class L2X(SelectorClassifier):
         self.checkpoint = checkpoint
         self.random_state = random_state
 
+    def loss(self, net, x, y, weights=None, gumbel=None):
+        """Cross-entropy behind the relaxed choice, and the penalty of the kernels.
+
+        gumbel : the noise of the k draws, (samples, k, features); without it the choice is hard.
+        """
+        logits = net["selector"](x)
+        if gumbel is None:
+            V = self._chosen(logits)
+        else:
+            V = torch.softmax((logits[:, None] + gumbel) / self.tau, dim=2).amax(dim=1)
+        output = net["predictor"](x * V)
+        prediction = nn.functional.cross_entropy(output, y, weights)
+        return Loss(prediction, kernel_penalty(self._penalised(net)), output)
+
+    def _penalised(self, net):
+        *hidden, _output = kernels(net["selector"])
+        return [*hidden, *kernels(net["predictor"])]
+
     def _fit(self, X, y, weights, valid, rng):
         if self.k < 1 or self.k != int(self.k):
-            raise ValueError(f"k must be a whole number of at least 1, however: {self.k!r}")
+            raise ValueError(f"k must be a whole number of at least 1, got {self.k!r}")
         if not self.tau > 0:
-            raise ValueError(f"tau must be above 0, however: {self.tau!r}")
+            raise ValueError(f"tau must be positive, got {self.tau!r}")
         n, n_features = X.shape
         self.net_ = net = nn.ModuleDict(
             {"selector": self._selector(n_features), "predictor": self._predictor(n_features)}
         )
-        *hidden, _output = kernels(net["selector"])
-        penalised = [*hidden, *kernels(net["predictor"])]
-        optimizer = adam(net, self.lr, penalised)
+        optimizer = adam(net, self.lr, self._penalised(net))
         selector, predictor = Chain(net["selector"]), Chain(net["predictor"])
         samples, codes = X.numpy(), y.numpy()
         k = min(self.k, n_features)
@@ -98,8 +115,7 @@ class L2X(SelectorClassifier):
         def check():
             numbers = means.take() | mask_facts(self._mask(X))
             if valid is not None:
-                penalty = kernel_penalty(penalised)
-                numbers |= validation(self._logits(valid[0]), valid[1], weights, penalty)
+                numbers |= validation(self.loss(net, *valid), valid[1])
             return numbers
 
         training = self._train(net, step, check, n, valid, rng)

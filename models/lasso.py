@@ -20,7 +20,7 @@ class Lasso(GlobalSelector, Classifier):
     """
 
     def __init__(
-        self, *, C=1.0, class_weight="balanced", tol=1e-4, max_iter=10_000, random_state=None
+        self, *, C=1000.0, class_weight="balanced", tol=1e-4, max_iter=10_000, random_state=None
     ):
         self.C = C
         self.class_weight = class_weight

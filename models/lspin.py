@@ -15,8 +15,8 @@ import torch
 from torch import nn
 
 from ._chain import cross_entropy
-from ._gates import GatedStep, LocalGates
-from ._networks import NetworkClassifier, chain, tensor, truncated_normal
+from ._gates import LocalGates, gated_step
+from ._networks import Loss, NetworkClassifier, chain, tensor, truncated_normal
 
 PREDICTORS = ("tanh", "linear-layers", "linear")
 NORMS = {
@@ -86,17 +86,18 @@ class LSPIN(NetworkClassifier):
             self.sigma,
             self.shift,
             self.predictor,
-            batch_norm=self.batch_norm,
+            self.batch_norm,
         )
 
-    def _penalty(self, mu):
-        return self.lam * self.net_.gates.expected_open(mu)
-
-    def _open(self, mu):
-        return mu + self.shift > 0
+    def loss(self, net, x, y, weights=None, eps=None):
+        """Cross-entropy behind the gates, and the expected number of open gates."""
+        gates, mu = net.gates(x, eps)
+        logits = net.predictor(x * gates)
+        prediction = nn.functional.cross_entropy(logits, y, weights)
+        return Loss(prediction, self.lam * net.gates.expected_open(mu), logits, gates)
 
     def _step(self, X, y, weights):
-        return GatedStep(
+        return gated_step(
             self.net_.gates,
             self.net_.predictor,
             X,
@@ -124,14 +125,12 @@ class LocallySparse(nn.Module):
     std : deviation of all initial weights; 1 / sqrt(D), if it is not given.
     """
 
-    def __init__(
-        self, widths, gate_hidden, sigma, shift, predictor, *, batch_norm="torch", std=None
-    ):
+    def __init__(self, widths, gate_hidden, sigma, shift, predictor, batch_norm, *, std=None):
         super().__init__()
         if predictor not in PREDICTORS:
-            raise ValueError(f"predictor must be one of {PREDICTORS}, however: {predictor!r}")
+            raise ValueError(f"predictor must be one of {PREDICTORS}, got {predictor!r}")
         if batch_norm not in NORMS:
-            raise ValueError(f"batch_norm must be one of {tuple(NORMS)}, however: {batch_norm!r}")
+            raise ValueError(f"batch_norm must be one of {tuple(NORMS)}, got {batch_norm!r}")
         norm = NORMS[batch_norm]
         self.gates = LocalGates(widths[0], gate_hidden, sigma, shift)
         if predictor == "tanh":

@@ -11,7 +11,7 @@ fall below ln(1 + e^-2) = 0.127: in effect a strong label smoothing.
 from torch import nn
 
 from ._chain import SGD, Chain, cross_entropy
-from ._networks import NetworkClassifier, chain
+from ._networks import Loss, NetworkClassifier, chain
 
 
 class MLP(NetworkClassifier):
@@ -54,8 +54,10 @@ class MLP(NetworkClassifier):
     def _network(self, n_features, n_classes):
         return Perceptron([n_features, *self.hidden, n_classes])
 
-    def _penalty(self, extra):
-        return 0.0
+    def loss(self, net, x, y, weights=None):
+        """The cross-entropy, with weights of the classes."""
+        logits, _ = net(x)
+        return Loss(nn.functional.cross_entropy(logits, y, weights), 0.0, logits)
 
     def _step(self, X, y, weights):
         optimizer = SGD(self.net_, self.lr, decay=self.weight_decay, clip=self.clip)

@@ -20,13 +20,14 @@ The equations are functions below, for arrays of either float type, and can be u
     sgd_step(net, X, y, settings, eps)                             the Net after one clipped step
 
 `Net(W1, b1, W2, b2)` has shapes (H, D), (H,), (D, H), (D,); `eps` is standard normal, (n, D), and
-is scaled by sigma; `settings` is a `Settings` with the names and defaults of the class's arguments.
-Training runs the same mathematics in _protogate_step.py, where the backward pass is written out.
+is scaled by sigma; `settings` is a `ProtoGate`, fitted or not, of which only the arguments are read.
+Training runs the same mathematics in _gated_step.py, where the gates' backward pass is written out,
+and _neighbours.py, where that of L_pred is.
 """
 
 import math
 import numbers
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -34,7 +35,8 @@ from scipy.special import ndtr, ndtri
 from sklearn.utils import check_random_state
 
 from ._classifier import Classifier
-from ._protogate_step import Net, Settings, Step
+from ._gated_step import GatedStep, Net
+from ._neighbours import prediction_gradient
 from ._train import rounded, train
 
 # --- The gating network: global-to-local feature selection (section 3.2 of the paper) ---------
@@ -60,7 +62,7 @@ def gating_network(net, X):
     return np.tanh(h @ net.W2.T + net.b2)
 
 
-def local_gates(mu, eps=None, sigma=0.5):
+def local_gates(mu, eps=None, sigma=None):
     """s, the soft mask in [0, 1]: noisy in training, deterministic without eps."""
     # NOTE[DIFF] The paper gives the noise the covariance sigma I; the released code and we treat
     # sigma as its standard deviation. Unlike in STG and LSPIN, mu is not shifted by 0.5.
@@ -72,7 +74,7 @@ def global_penalty(net, lam_global):
     return lam_global * float(np.abs(net.W1).sum(dtype=np.float64))
 
 
-def local_penalty(mu, lam_local, sigma=0.5):
+def local_penalty(mu, lam_local, sigma):
     """R_local: how many gates are open under the noise, in expectation; the samples' mean."""
     # NOTE[DIFF] The paper's integral has no 1 / sqrt(2 pi), which would scale lam_local by 2.5; the
     # released code and we use the distribution function.
@@ -96,7 +98,7 @@ def squared_distances(A, B):
     return np.maximum(norms - 2 * (A @ B.T), 0)
 
 
-def neural_sort(v, k, tau=16.0):
+def neural_sort(v, k, tau):
     """The first k rows of the relaxed permutation matrix that sorts each row of v downwards.
 
     P[i, n, j] is the probability that prototype j is the n-th nearest to query i, from
@@ -172,26 +174,54 @@ def _sum(net, v, same, mu, settings):
     return Losses(prediction + global_ + local, prediction, global_, local)
 
 
+# --- Its minimisation ---------------------------------------------------------------------------
+
+
+def training_step(net, X, y, settings, rng):
+    """A function of rows of X that changes the network by one step of SGD; it draws its own noise."""
+
+    def gradient(M, rows):
+        if settings.sort == "quick":
+            return None  # hard ranks are piecewise constant
+        return prediction_gradient(M, y[rows], settings.k, settings.tau, settings.exclude_self)
+
+    return GatedStep(
+        # One orientation for both layers: the transposed second layer multiplies faster.
+        net._replace(W2=np.asfortranarray(net.W2)),
+        X,
+        gradient,
+        rng.integers(0, 2**32, size=(4, X.shape[1]), dtype=np.uint32),
+        lam_local=settings.lam_local,
+        lam_global=settings.lam_global,
+        sigma=settings.sigma,
+        lr=settings.lr,
+        weight_decay=settings.weight_decay,
+        clip=settings.clip,
+        prox_l1=settings.prox_l1,
+        slack=0.0,  # torch shrinks from clip - 1e-6 on; the records were made without that margin
+    )
+
+
 def gradients(net, X, y, settings, eps):
     """Gradients of the total training loss, from the training step's backward pass."""
-    step = _step_on_copy(net, X, y, settings)
-    step.forward(step.X, eps)
-    step.backward(step.X, y)
-    gradient = step.gradient
+    gradient = _backward(net, X, y, settings, eps).gradient
     return gradient._replace(W1=gradient.W1 + settings.lam_global * np.sign(net.W1))
 
 
 def sgd_step(net, X, y, settings, eps):
     """The network after one step of SGD on the clipped gradients, with weight decay."""
-    step = _step_on_copy(net, X, y, settings)
-    step.forward(step.X, eps)
-    step.backward(step.X, y)
+    step = _backward(net, X, y, settings, eps)
     step.update()
     return step.net
 
 
-def _step_on_copy(net, X, y, settings):
-    return Step(Net(*(a.copy() for a in net)), X, y, settings, np.random.default_rng(0))
+def _backward(net, X, y, settings, eps):
+    """A training step on a copy of the network, before its update."""
+    net = Net(*(a.copy() for a in net))
+    step = training_step(net, X, y, settings, np.random.default_rng(0))
+    step.forward(X, eps)
+    step.backward(X, slice(None))
+    return step
 
 
 # --- The model ----------------------------------------------------------------------------------
@@ -315,35 +345,35 @@ class ProtoGate(Classifier):
         for name, choices in (("sort", SORTS), ("checkpoint", CHECKPOINTS)):
             if getattr(self, name) not in choices:
                 raise ValueError(
-                    f"{name} of ProtoGate must be one of {list(choices)}, "
-                    f"however: {getattr(self, name)!r}"
+                    f"{name} must be one of {tuple(choices)}, got {getattr(self, name)!r}"
                 )
         for name in ("k", "hidden"):
             value = getattr(self, name)
             if not isinstance(value, numbers.Integral) or value < 1:
-                raise ValueError(
-                    f"{name} of ProtoGate must be a whole number from 1 on, however: {value!r}"
-                )
+                raise ValueError(f"{name} must be a whole number of at least 1, got {value!r}")
         for name in ("sigma", "tau"):
             if not getattr(self, name) > 0:
-                raise ValueError(
-                    f"{name} of ProtoGate must be above 0, however: {getattr(self, name)!r}"
-                )
+                raise ValueError(f"{name} must be positive, got {getattr(self, name)!r}")
         X = np.ascontiguousarray(X, dtype=self.dtype)
-        settings = Settings(**{f.name: getattr(self, f.name) for f in fields(Settings)})
         # Three streams, so that e.g. another width changes neither the batches nor the noise.
         seeds = check_random_state(self.random_state).randint(2**31 - 1, size=3)
         init_rng, order_rng, noise_rng = map(np.random.default_rng, seeds)
 
-        step = Step(
-            initial_net(X.shape[1], self.hidden, init_rng, X.dtype), X, codes, settings, noise_rng
-        )
+        net = initial_net(X.shape[1], self.hidden, init_rng, X.dtype)
+        step = training_step(net, X, codes, self, noise_rng)
         self.net_ = step.net  # changes in place while training, and so do
         self.prototypes_ = np.empty_like(X)
 
         def check():
             self._store_prototypes(X, codes)
-            return self._measure(*eval_set, settings)
+            return self._measure(*eval_set)
+
+        kept = [np.empty_like(w) for w in step.weights]
+
+        def copied(source, target):
+            for a, b in zip(source, target, strict=True):
+                b[:] = a
+            return target
 
         training = train(
             len(X),
@@ -355,8 +385,8 @@ class ProtoGate(Classifier):
             check_every=self.check_every,
             score=CHECKPOINTS[self.checkpoint],
             patience=self.patience,
-            save=step.save,
-            load=step.load,
+            save=lambda: copied(step.weights, kept),
+            load=lambda weights: copied(weights, step.weights),
         )
         self._store_prototypes(X, codes)
         self.n_parameters_ = sum(a.size for a in self.net_)
@@ -457,11 +487,11 @@ class ProtoGate(Classifier):
         shares = self._shares(self._scores(self._mu(X), X), other)
         return {f"sort={other}": self.classes_[shares.argmax(axis=1)]}
 
-    def _measure(self, X, codes, settings):
+    def _measure(self, X, codes):
         """The losses against the prototype base and the balanced accuracy, without noise."""
         mu = self._mu(X)
         v = self._scores(mu, X)
-        parts = _sum(self.net_, v, codes[:, None] == self.prototype_codes_, mu, settings)
+        parts = _sum(self.net_, v, codes[:, None] == self.prototype_codes_, mu, self)
         hit = self._shares(v).argmax(axis=1) == codes
         recalls = [hit[codes == c].mean() for c in np.unique(codes)]
         return {

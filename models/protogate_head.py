@@ -13,8 +13,8 @@ import torch
 from torch import nn
 
 from ._chain import cross_entropy
-from ._gates import GatedStep, LocalGates
-from ._networks import NetworkClassifier, chain, tensor, truncated_normal
+from ._gates import LocalGates, gated_step
+from ._networks import Loss, NetworkClassifier, chain, tensor, truncated_normal
 
 HEADS = ("mlp", "linear")
 
@@ -64,20 +64,21 @@ class ProtoGateHead(NetworkClassifier):
 
     def _network(self, n_features, n_classes):
         if self.head not in HEADS:
-            raise ValueError(f"head must be one of {HEADS}, however: {self.head!r}")
+            raise ValueError(f"head must be one of {HEADS}, got {self.head!r}")
         widths = [n_features, *(self.hidden if self.head == "mlp" else ()), n_classes]
         return GatedHead(widths, self.gate_hidden, self.sigma)
 
-    def _penalty(self, mu):
-        gates = self.net_.gates
-        soft_global = self.lam_global * gates.first.weight.abs().sum()
-        return soft_global + self.lam_local * gates.expected_open(mu)
-
-    def _open(self, mu):
-        return mu > 0
+    def loss(self, net, x, y, weights=None, eps=None):
+        """Cross-entropy behind the gates, and ProtoGate's two penalties."""
+        gates, mu = net.gates(x, eps)
+        logits = net.head(x * gates)
+        prediction = nn.functional.cross_entropy(logits, y, weights)
+        soft_global = self.lam_global * net.gates.first.weight.abs().sum()
+        local = self.lam_local * net.gates.expected_open(mu)
+        return Loss(prediction, soft_global + local, logits, gates)
 
     def _step(self, X, y, weights):
-        return GatedStep(
+        return gated_step(
             self.net_.gates,
             self.net_.head,
             X,

@@ -19,7 +19,7 @@ import torch
 from torch import nn
 
 from ._chain import Chain, cross_entropy
-from ._networks import tensor
+from ._networks import Loss, tensor, validation
 from ._selectors import (
     Means,
     SelectorClassifier,
@@ -29,7 +29,6 @@ from ._selectors import (
     mask_facts,
     products,
     uniform,
-    validation,
 )
 
 EPS = 1e-5
@@ -89,9 +88,29 @@ class REALX(SelectorClassifier):
         self.checkpoint = checkpoint
         self.random_state = random_state
 
+    def predictor_loss(self, net, x, y, weights=None, r=1.0):
+        """Stage 1: cross-entropy from the features that the coins r leave, and the kernels' penalty."""
+        logits = net(x * r)
+        prediction = nn.functional.cross_entropy(logits, y, weights)
+        return Loss(prediction, kernel_penalty(kernels(net)), logits)
+
+    def selector_loss(self, net, x, y, u, v, weights=None):
+        """Stage 2: -E_s[F(s)] + lam * mean_d sigmoid(l_d), summed over the samples.
+
+        A surrogate, whose gradient for the selector is the estimate with the uniform numbers u and v.
+        """
+
+        def F(mask):
+            q = torch.softmax(net["predictor"](x * mask), dim=1).gather(1, y[:, None])[:, 0]
+            return torch.log(q + EPS) * (1.0 if weights is None else weights[y])
+
+        logits = net["selector"](x)
+        expected = rebar_surrogate(logits, u, v, F, self.tau)
+        return (self.lam * torch.sigmoid(logits).mean(dim=1) - expected).sum()
+
     def _fit(self, X, y, weights, valid, rng):
         if not self.tau > 0:
-            raise ValueError(f"tau must be above 0, however: {self.tau!r}")
+            raise ValueError(f"tau must be positive, got {self.tau!r}")
         n_features = X.shape[1]
         predictor, first = self._fit_predictor(X, y, weights, valid, rng)
         self.evaluator_, evaluator = self._fit_predictor(X, y, weights, valid, rng)
@@ -125,8 +144,7 @@ class REALX(SelectorClassifier):
         def check():
             numbers = means.take()
             if valid is not None:
-                penalty = kernel_penalty(kernels(net))
-                numbers |= validation(net(valid[0]), valid[1], weights, penalty)
+                numbers |= validation(self.predictor_loss(net, *valid), valid[1])
             return numbers
 
         return net, self._train(net, step, check, len(X), valid, rng)
@@ -169,10 +187,11 @@ class REALX(SelectorClassifier):
         def check():
             numbers = means.take() | mask_facts(self._mask(X))
             if valid is not None:
-                x, labels = valid
-                penalty = self.lam * float(torch.sigmoid(selector(x)).mean())
+                x, labels, class_weight = valid
                 masked = predictor(x * self._mask(x))
-                numbers |= validation(masked, labels, weights, penalty)
+                prediction = nn.functional.cross_entropy(masked, labels, class_weight)
+                penalty = self.lam * torch.sigmoid(selector(x)).mean().double()
+                numbers |= validation(Loss(prediction, penalty, masked), labels)
             return numbers
 
         training = self._train(self.net_, step, check, len(X), valid, rng)
@@ -222,6 +241,17 @@ def log_likelihood(logits, y, weights):
     d = -q * slope[:, None]
     d[rows, y] += slope
     return F, d
+
+
+def rebar_surrogate(logits, u, v, F, tau):
+    """Per row, what has the gradient of `rebar_gradient` by automatic differentiation."""
+    p = torch.sigmoid(logits)
+    z = logits + torch.logit(u, CLIP)
+    s = (z > 0).to(z.dtype)
+    v = s * (1 - p + v * p) + (1 - s) * v * (1 - p)  # moves along with p
+    m, m_same = torch.sigmoid(z / tau), torch.sigmoid((logits + torch.logit(v, CLIP)) / tau)
+    log_p = (s * torch.log(p + EPS) + (1 - s) * torch.log(1 - p + EPS)).sum(dim=1)
+    return (F(s) - F(m_same)).detach() * log_p + F(m) - F(m_same)
 
 
 def rebar_gradient(logits, u, v, F, tau):

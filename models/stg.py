@@ -17,7 +17,7 @@ from torch import nn
 
 from ._chain import SGD, Chain, cross_entropy
 from ._classifier import GlobalSelector
-from ._networks import NetworkClassifier, chain, truncated_normal
+from ._networks import Loss, NetworkClassifier, chain, truncated_normal
 from .mlp import Perceptron
 
 
@@ -76,18 +76,20 @@ class STG(GlobalSelector, NetworkClassifier):
 
     def _network(self, n_features, n_classes):
         if not self.sigma > 0:
-            raise ValueError(f"sigma must be above 0, however: {self.sigma!r}")
+            raise ValueError(f"sigma must be positive, got {self.sigma!r}")
         for name, known in (("predictor", PREDICTORS), ("init", INITS)):
             value = getattr(self, name)
             if value not in known:
                 raise ValueError(f"{name} must be one of {tuple(known)}, got {value!r}")
         return GatedPerceptron([n_features, *self.hidden, n_classes], self.predictor, self.init)
 
-    def _penalty(self, mu):
-        return self.lam * torch.special.ndtr((mu + 0.5) / self.sigma).mean()
-
-    def _open(self, mu):
-        return mu + 0.5 > 0
+    def loss(self, net, x, y, weights=None, eps=0.0):
+        """Cross-entropy behind the gates, and how likely a gate is open; eps is one draw per gate."""
+        gates = torch.clamp(net.mu + 0.5 + self.sigma * eps, 0, 1)
+        logits = net.predictor(x * gates)
+        prediction = nn.functional.cross_entropy(logits, y, weights)
+        penalty = self.lam * torch.special.ndtr((net.mu + 0.5) / self.sigma).mean()
+        return Loss(prediction, penalty, logits, gates)
 
     def _step(self, X, y, weights):
         net, sigma = self.net_, self.sigma
@@ -119,7 +121,7 @@ class STG(GlobalSelector, NetworkClassifier):
 class GatedPerceptron(nn.Module):
     """The gates, without noise, and the predictor; gives logits and mu, which the penalty needs."""
 
-    def __init__(self, widths, predictor="official", init="official"):
+    def __init__(self, widths, predictor, init):
         super().__init__()
         self.mu = nn.Parameter(0.01 * torch.randn(widths[0]))
         self.predictor = PREDICTORS[predictor](widths)

@@ -28,7 +28,7 @@ from pytorch_tabnet.tab_network import (
 )
 from torch import nn
 
-from ._networks import NetworkClassifier, class_weights, tensor
+from ._networks import Loss, NetworkClassifier, class_weights, tensor
 from ._selectors import mask_facts
 from ._train import train
 
@@ -92,7 +92,7 @@ class TabNet(NetworkClassifier):
         if self.virtual_batch_size < 2:
             raise ValueError(
                 "virtual_batch_size must be at least 2, because one sample has no variance, "
-                f"however: {self.virtual_batch_size!r}"
+                f"got {self.virtual_batch_size!r}"
             )
         return Network(
             n_features,
@@ -104,11 +104,15 @@ class TabNet(NetworkClassifier):
             self.momentum,
         )
 
+    def loss(self, net, x, y, weights=None):
+        """Cross-entropy, and the entropy of the masks, which are sparse where it is low."""
+        logits, entropy = net(x)
+        prediction = nn.functional.cross_entropy(logits, y, weights)
+        return Loss(prediction, self.lambda_sparse * entropy, logits)
+
     def _fit(self, X, codes, eval_set, rng):
         if self.valid_loss not in VALID_LOSSES:
-            raise ValueError(
-                f"valid_loss must be one of {VALID_LOSSES}, however: {self.valid_loss!r}"
-            )
+            raise ValueError(f"valid_loss must be one of {VALID_LOSSES}, got {self.valid_loss!r}")
         n_classes = len(self.classes_)
         X, y = tensor(X), torch.from_numpy(codes)
         self.net_ = net = self._network(X.shape[1], n_classes)
@@ -118,10 +122,9 @@ class TabNet(NetworkClassifier):
 
         def step(rows):
             rows = torch.from_numpy(rows)
-            logits, entropy = net(X[rows])
-            prediction = nn.functional.cross_entropy(logits, y[rows], weights)
+            loss = self.loss(net, X[rows], y[rows], weights)
             optimizer.zero_grad()
-            (prediction + self.lambda_sparse * entropy).backward()
+            loss.total.backward()
             if self.clip is not None:
                 nn.utils.clip_grad_norm_(net.parameters(), self.clip)
             optimizer.step()

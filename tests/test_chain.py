@@ -3,9 +3,10 @@
 import copy
 
 import numpy as np
+import plain_kernels
 import pytest
 import torch
-from benchmark.models import _chain
+from benchmark.models import _kernels
 from benchmark.models._chain import SGD, Adam, Chain, Flat, cross_entropy, release
 from benchmark.models._networks import chain
 from benchmark.models._selectors import predictor, selector
@@ -176,11 +177,9 @@ def test_released_parameters_have_memory_of_their_own():
 
 
 def test_compiled_loops_have_the_bits_of_plain_ones():
-    if _chain.KERNELS is _chain.PLAIN:
-        pytest.skip("numba compiles nothing here")
     rng = np.random.default_rng(0)
     results = []
-    for kernels in (_chain.PLAIN, _chain.COMPILED):
+    for kernels in (plain_kernels, _kernels):
         rng = np.random.default_rng(0)
         F = np.float32
         x, d, z, y = rng.normal(size=(4, 9, 41)).astype(F)
@@ -190,6 +189,8 @@ def test_compiled_loops_have_the_bits_of_plain_ones():
         weights, gradient, m, v = np.abs(rng.normal(size=(4, 1001))).astype(F)
         scalars = map(F, (1e-3, 1.3, 1e-7, 2e-3, 0.1, 0.001))
         kernels.adam(weights, gradient, m, v, *scalars)
-        results.append([x, d, z, y, mean, var, r, gw, gb, weights, m, v])
+        descending = weights - F(0.5)
+        kernels.descend(descending, gradient, *map(F, (0.99, 0.1, 1e-3)))
+        results.append([x, d, z, y, mean, var, r, gw, gb, weights, m, v, descending])
     for plain, compiled in zip(*results, strict=True):
         np.testing.assert_array_equal(plain, compiled)

@@ -105,6 +105,16 @@ def test_registry_settings_are_accepted_and_stored_unchanged(name):
         assert learned == [], "__init__ must not compute"
 
 
+def test_defaults_that_the_registry_states_too_are_the_same():
+    """A class is registered first as itself, then as its variants; runs use the registry's settings."""
+    first = {}
+    for entry in models().values():
+        first.setdefault(load_class(entry), entry)
+    for Model, entry in first.items():
+        defaults = Model().get_params()
+        assert {name: defaults[name] for name in entry.params} == entry.params
+
+
 @every_model
 @pytest.mark.parametrize("n_classes", [2, 3, 10])
 def test_fit_and_predict(name, n_classes):

@@ -3,12 +3,13 @@
 import math
 
 import numpy as np
+import plain_kernels
 import pytest
 import torch
-from benchmark.models import _chain, _gates
-from benchmark.models._gates import GatedStep
+from benchmark.models import _chain, _gated_step
+from benchmark.models._gates import gated_step
 from benchmark.models._networks import class_weights, seeded
-from benchmark.models._protogate_step import QUANTILES
+from benchmark.models._noise import QUANTILES
 from benchmark.models._train import train
 from benchmark.models.lspin import LSPIN, PREDICTORS, LocallySparse
 from benchmark.models.mlp import MLP
@@ -143,21 +144,22 @@ def test_one_step_descends_like_autograd(Model, more, class_weight):
     with seeded(0):  # the noise comes after the initial weights
         plain._network(X.shape[1], 2)
         if Model is MLP:
-            logits, mu = net(x)
+            noise, mu, z = [], None, torch.ones_like(x)
         elif Model is STG:
-            mu = net.mu
-            noise = 0.5 * torch.randn(X.shape[1])
-            logits = net.predictor(x * torch.clamp(mu + 0.5 + noise, 0, 1))
+            noise, mu = [torch.randn(X.shape[1])], net.mu
+            z = torch.clamp(mu + 0.5 + 0.5 * noise[0], 0, 1)
         else:
             state, eps = torch.randint(2**32, (4, X.shape[1])), np.empty_like(X)
-            _gates.PLAIN.noise(state.numpy().astype(np.uint32), QUANTILES, eps)
-            mu = net.gates(x)[1]
-            shift = 0.5 if Model is LSPIN else 0.0
-            gates = torch.clamp(mu + shift + 0.5 * torch.from_numpy(eps), 0, 1)
-            logits = (net.predictor if Model is LSPIN else net.head)(x * gates)
+            plain_kernels.quantiles(state.numpy().astype(np.uint32), QUANTILES, eps)
+            noise, mu = [torch.from_numpy(eps)], net.gates(x)[1]
+            z = torch.clamp(mu + (0.5 if Model is LSPIN else 0.0) + 0.5 * noise[0], 0, 1)
     weights = class_weights(y, 2, class_weight)
-    loss = torch.nn.functional.cross_entropy(logits, labels, weights)
-    (loss + penalty(plain, mu)).backward()
+    loss = plain.loss(net, x, labels, weights, *noise)
+    # The loss of the model's file is that of the paper.
+    logits = list(net.children())[-1](x * z)
+    prediction = torch.nn.functional.cross_entropy(logits, labels, weights)
+    torch.testing.assert_close(loss.total, prediction + penalty(plain, mu))
+    loss.total.backward()
     before = torch.nn.utils.parameters_to_vector(net.parameters()).detach().clone()
     torch.nn.utils.clip_grad_norm_(net.parameters(), 0.5)
     torch.optim.SGD(net.parameters(), 0.3, weight_decay=0.1).step()
@@ -234,8 +236,8 @@ def test_llspin_linear_demo(seed):
         return (miss**2).mean(), 2 * miss / miss.size
 
     torch.manual_seed(seed)
-    net = LocallySparse([4, 100, 100, 10, 1, 1], 10, 0.5, 0.5, "linear-layers", std=0.1)
-    step = GatedStep(
+    net = LocallySparse([4, 100, 100, 10, 1, 1], 10, 0.5, 0.5, "linear-layers", "torch", std=0.1)
+    step = gated_step(
         net.gates,
         net.predictor,
         X,
@@ -256,7 +258,7 @@ def test_llspin_linear_demo(seed):
 def gated_net(shift, predictor, dtype=torch.float64, d=30):
     """A network with gates that are neither all open nor all closed, and data for it."""
     torch.manual_seed(3)
-    net = LocallySparse([d, 12, 3], 8, 0.5, shift, predictor, std=0.4).to(dtype)
+    net = LocallySparse([d, 12, 3], 8, 0.5, shift, predictor, "torch", std=0.4).to(dtype)
     with torch.no_grad():
         for p in net.gates.parameters():
             p += 0.2 * torch.randn_like(p)
@@ -275,7 +277,7 @@ def test_the_gated_step_descends_like_autograd(shift, predictor, lam_global, cli
     eps = torch.randn_like(X)
     cross_entropy = torch.nn.functional.cross_entropy
 
-    step = GatedStep(
+    step = gated_step(
         net.gates,
         net.predictor,
         X.numpy(),
@@ -286,7 +288,6 @@ def test_the_gated_step_descends_like_autograd(shift, predictor, lam_global, cli
         weight_decay=0.1,
         clip=clip,
     )
-    step.allocate(len(X))
     step.forward(step.X, eps.numpy())
     step.backward(step.X, slice(None))
     step.update()
@@ -307,14 +308,12 @@ def test_the_gated_step_descends_like_autograd(shift, predictor, lam_global, cli
 
 @pytest.mark.parametrize("shift", [0.0, 0.5])
 def test_compiled_gates_have_the_bits_of_plain_ones(shift):
-    if _gates.COMPILED is _gates.PLAIN:
-        pytest.skip("numba compiles nothing here")
     rng = np.random.default_rng(0)
     Z, eps, X = rng.normal(size=(3, 7, 41)).astype(np.float32)
     b2 = rng.normal(size=41).astype(np.float32)
     scalars = [np.float32(v) for v in (shift, 0.5, -2.0, 0.01)]
     results = []
-    for kernels in (_gates.PLAIN, _gates.COMPILED):
+    for kernels in (plain_kernels, _gated_step):
         mu, out = Z.copy(), np.empty((3, 7, 41), np.float32)
         kernels.gate(mu, b2, eps, X, *scalars, *out)
         results.append(np.stack([mu, *out]))
@@ -323,7 +322,7 @@ def test_compiled_gates_have_the_bits_of_plain_ones(shift):
 
 @pytest.mark.parametrize("model", [LSPIN, ProtoGateHead])
 def test_the_gated_models_train_to_the_same_bits(model, monkeypatch):
-    """Twice from the same seed; and without numba."""
+    """Twice from the same seed; and with plain NumPy instead of the compiled loops."""
     X, y = wide(n=70)
 
     def weights(seed):
@@ -333,14 +332,13 @@ def test_the_gated_models_train_to_the_same_bits(model, monkeypatch):
     first = weights(0)
     assert torch.equal(first, weights(0))
     assert not torch.equal(first, weights(1))
-    monkeypatch.setattr(_gates, "COMPILED", _gates.PLAIN)
-    monkeypatch.setattr(_chain, "KERNELS", _chain.PLAIN)
+    plain_kernels.instead(monkeypatch)
     assert torch.equal(first, weights(0))
 
 
 def test_gates_are_noisy_in_training_only():
     net, X, y = gated_net(0.5, "tanh", torch.float32)
-    step = GatedStep(
+    step = gated_step(
         net.gates,
         net.predictor,
         X.numpy(),
@@ -419,10 +417,10 @@ def test_matrix_products_are_all_there(Model):
 @pytest.mark.parametrize("Model", STRONG)
 def test_settings_that_make_no_sense_are_refused(Model):
     X, y = wide()
-    with pytest.raises(ValueError, match="checkpoint must be one of .* however: 'best'"):
+    with pytest.raises(ValueError, match="checkpoint must be one of .* got 'best'"):
         Model(checkpoint="best").fit(X, y)
     if Model is not MLP:
-        with pytest.raises(ValueError, match="sigma must be above 0"):
+        with pytest.raises(ValueError, match="sigma must be positive, got 0.0"):
             Model(sigma=0.0).fit(X, y)
 
 
@@ -528,7 +526,7 @@ def test_seeds_as_scikit_learn_means_them(Model):
     assert torch.equal(first(np.int64(5)), first(5))
 
 
-def test_one_feature_has_the_same_bits_without_numba(monkeypatch):
+def test_one_feature_has_the_same_bits_in_plain_numpy(monkeypatch):
     X, y = wide(n=70, d=3)
 
     def weights(Model):
@@ -536,8 +534,7 @@ def test_one_feature_has_the_same_bits_without_numba(monkeypatch):
         return torch.nn.utils.parameters_to_vector(net.parameters())
 
     compiled = [weights(Model) for Model in STRONG]
-    monkeypatch.setattr(_gates, "COMPILED", _gates.PLAIN)
-    monkeypatch.setattr(_chain, "KERNELS", _chain.PLAIN)
+    plain_kernels.instead(monkeypatch)
     for Model, expected in zip(STRONG, compiled, strict=True):
         assert torch.equal(weights(Model), expected)
 

@@ -4,15 +4,18 @@ import math
 from itertools import product
 
 import numpy as np
+import plain_kernels
 import pytest
 import torch
-from benchmark.models import _relaxed_subset
+from benchmark.models import _noise
 from benchmark.models._chain import Chain
-from benchmark.models._relaxed_subset import LANES, RelaxedSubset, log32
+from benchmark.models._kernels import log32
+from benchmark.models._networks import class_weights
+from benchmark.models._relaxed_subset import LANES, RelaxedSubset
 from benchmark.models._selectors import adam, kernel_penalty, kernels, predictor, selector
 from benchmark.models.invase import INVASE, log_likelihood, policy_gradient
 from benchmark.models.l2x import L2X
-from benchmark.models.realx import EPS, REALX, coins, rebar_gradient
+from benchmark.models.realx import EPS, REALX, coins, rebar_gradient, rebar_surrogate
 from scipy.stats import kstest
 from torch import nn
 
@@ -103,7 +106,7 @@ def exponential(state, *shape):
     """Exponential numbers as L2X draws them, row by row."""
     out = np.empty(shape, np.float32)
     for row in out.reshape(-1, shape[-1]):
-        _relaxed_subset.COMPILED.noise(state, row)
+        _noise.exponential(state, row)
     return out
 
 
@@ -145,18 +148,17 @@ def test_the_logarithm_has_seven_digits():
 
 @pytest.mark.parametrize("D", [1, 10, LANES, 300])
 @pytest.mark.parametrize("tau", [0.1, 0.3])
-def test_compiled_draws_have_the_bits_of_plain_ones(tau, D):
-    if _relaxed_subset.COMPILED is _relaxed_subset.PLAIN:
-        pytest.skip("numba compiles nothing here")
+def test_compiled_draws_have_the_bits_of_plain_ones(tau, D, monkeypatch):
     logits, dV = np.random.default_rng(0).normal(size=(2, 9, D)).astype(np.float32)
     made = []
-    for kernels_ in (_relaxed_subset.PLAIN, _relaxed_subset.COMPILED):
+    for plain in (False, True):
+        if plain:
+            plain_kernels.instead(monkeypatch)
         subset = RelaxedSubset(9, 4, D, tau, np.random.default_rng(1))
-        subset.kernels = kernels_
         for _ in range(2):  # the second with generators that have moved on
             V = subset.forward(logits)
         made.append([V, subset.backward(dV), subset.draws, subset.state])
-    for plain, compiled in zip(*made, strict=True):
+    for compiled, plain in zip(*made, strict=True):
         np.testing.assert_array_equal(plain, compiled)
 
 
@@ -226,7 +228,7 @@ def test_l2x_selects_the_k_largest_logits(k):
     assert np.where(mask, logits, np.inf).min() >= np.where(mask, -np.inf, logits).min()
     for row, chosen in zip(logits, mask, strict=True):
         assert set(np.flatnonzero(chosen)) == set(np.argsort(-row)[:k])
-    with pytest.raises(ValueError, match="k must be a whole number of at least 1, however: 0"):
+    with pytest.raises(ValueError, match="k must be a whole number of at least 1, got 0"):
         L2X(k=0).fit(X, y)
 
 
@@ -346,6 +348,7 @@ def test_rebar_is_the_gradient_of_the_surrogate_as_it_is_written():
     p = torch.sigmoid(leaf)
     log_p = (s * torch.log(p + EPS) + (1 - s) * torch.log(1 - p + EPS)).sum(dim=1)
     surrogate = (F(s) - F(m_same)).detach() * log_p + F(m) - F(m_same)
+    torch.testing.assert_close(rebar_surrogate(leaf, u, v, F, 0.1), surrogate)
     (expected,) = torch.autograd.grad(surrogate.sum(), leaf)
     gradient, _ = rebar_gradient(logits, u, v, with_gradient(F), 0.1)
     torch.testing.assert_close(gradient, expected, atol=1e-7, rtol=1e-7)
@@ -376,8 +379,8 @@ def test_invase_records_rewards_before_the_predictors_move():
     """After one step, the selector is where the rewards of the untrained networks lead it."""
     X, y = one_informative(n=30)
     lr = 0.05
-    before = INVASE(steps=0, lr=lr, random_state=0).fit(X, y).net_
-    model = INVASE(steps=1, lr=lr, random_state=0).fit(X, y)
+    before = INVASE(lam=1.0, steps=0, lr=lr, random_state=0).fit(X, y).net_
+    model = INVASE(lam=1.0, steps=1, lr=lr, random_state=0).fit(X, y)
 
     rng = np.random.default_rng(0)
     rng.permutation(30)  # the loop's order of the samples, which INVASE does not use
@@ -446,15 +449,16 @@ def same_weights(found, expected):
 def test_l2x_minimises_its_loss(tau):
     X, y = silent_feature()
     settings = {"k": 2, "tau": tau, "lr": LR, "random_state": 0}
-    nets = L2X(steps=0, **settings).fit(X, y).net_
+    before = L2X(steps=0, **settings).fit(X, y)
+    nets = before.net_
     *hidden, _not_the_last = kernels(nets["selector"])
 
     def loss(x, labels, _rng):
         gumbel = -torch.log(torch.from_numpy(exponential(state, N, 2, 10)))
-        logits = nets["selector"](x)[:, None] + gumbel
-        V = torch.softmax(logits / tau, dim=2).amax(dim=1)
-        penalty = squares(*hidden, *kernels(nets["predictor"]))
-        return nn.functional.cross_entropy(nets["predictor"](x * V), labels) + penalty
+        found = before.loss(nets, x, labels, None, gumbel)
+        penalty = squares(*hidden, *kernels(nets["predictor"])).double()
+        torch.testing.assert_close(found.penalty, penalty)
+        return found.total
 
     rng = np.random.default_rng(0)
     state = generators(rng)
@@ -464,9 +468,32 @@ def test_l2x_minimises_its_loss(tau):
     same_weights(found["predictor"], nets["predictor"])
 
 
-def test_realx_minimises_its_two_losses():
+@pytest.mark.parametrize("class_weight", [None, "balanced"])
+def test_invase_minimises_its_losses(class_weight):
     X, y = silent_feature()
-    settings = {"lam": 3.0, "tau": 0.4, "lr": LR, "random_state": 0}
+    y[:10] = 0  # so that the classes' weights differ
+    settings = {"lam": 2.0, "lr": LR, "class_weight": class_weight, "random_state": 0}
+    before = INVASE(steps=0, **settings).fit(X, y)
+    weights = class_weights(y, 2, class_weight)
+
+    def loss(_x, _labels, rng):
+        rows = rng.integers(N, size=N)  # with replacement
+        u = torch.from_numpy(rng.random((N, 10), dtype=np.float32))
+        batch = torch.from_numpy(X[rows]), torch.from_numpy(y[rows])
+        return before.loss(before.net_, *batch, u, weights)
+
+    written(before.net_.values(), loss, X, y, np.random.default_rng(0))
+    found = INVASE(steps=STEPS, **settings).fit(X, y)
+    for name in ("selector", "predictor", "baseline"):
+        same_weights(found.net_[name], before.net_[name])
+
+
+@pytest.mark.parametrize("class_weight", [None, "balanced"])
+def test_realx_minimises_its_two_losses(class_weight):
+    X, y = silent_feature()
+    y[:10] = 0  # so that the classes' weights differ
+    settings = {"lam": 3.0, "tau": 0.4, "lr": LR, "class_weight": class_weight, "random_state": 0}
+    weights = class_weights(y, 2, class_weight)
     before = REALX(steps=0, **settings).fit(X, y)
     found = REALX(steps=STEPS, **settings).fit(X, y)
     selector_, predictor_ = before.net_["selector"], before.net_["predictor"]
@@ -475,23 +502,18 @@ def test_realx_minimises_its_two_losses():
     for net, mine in ((predictor_, found.net_["predictor"]), (before.evaluator_, found.evaluator_)):
 
         def stage_1(x, labels, rng, net=net):
-            x = x * torch.from_numpy(coins(rng, x.shape))
-            return nn.functional.cross_entropy(net(x), labels) + squares(*kernels(net))
+            r = torch.from_numpy(coins(rng, x.shape))
+            loss = before.predictor_loss(net, x, labels, weights, r)
+            torch.testing.assert_close(loss.penalty, squares(*kernels(net)).double())
+            return loss.total
 
         written([net], stage_1, X, y, rng)
         same_weights(mine, net)
     assert np.array_equal(found.threshold_, rng.random(10, dtype=np.float32))
 
     def stage_2(x, labels, rng):
-        def likelihood(mask):
-            q = torch.softmax(predictor_(x * mask), dim=1)
-            return torch.log(q[torch.arange(N), labels] + EPS)
-
-        logits = selector_(x)
         u, v = (torch.from_numpy(rng.random((N, 10), dtype=np.float32)) for _ in range(2))
-        estimate, _ = rebar_gradient(logits.detach(), u, v, with_gradient(likelihood), 0.4)
-        # A sum over the batch whose gradient for the logits is the estimate; no kernel penalty.
-        return -(estimate * logits).sum() + 3.0 * torch.sigmoid(logits).mean(dim=1).sum()
+        return before.selector_loss(before.net_, x, labels, u, v, weights)
 
     written([selector_], stage_2, X, y, rng)
     same_weights(found.net_["selector"], selector_)
@@ -656,12 +678,12 @@ def test_balanced_weights_forget_how_many_samples_a_class_has(Model):
 def test_unknown_names_are_refused(Model):
     X, y = one_informative(n=30)
     for settings, message in (
-        ({"activation": "tanh"}, "activation must be one of .*however: 'tanh'"),
-        ({"checkpoint": "best"}, "checkpoint must be one of .*however: 'best'"),
+        ({"activation": "tanh"}, "activation must be one of .*got 'tanh'"),
+        ({"checkpoint": "best"}, "checkpoint must be one of .*got 'best'"),
         ({"class_weight": "heavy"}, "class_weight must be"),
-        ({"check_every": 0}, "check_every must be at least 1, however: 0"),
-        ({"batch_size": 0}, "batch_size must be at least 1, however: 0"),
-        ({"tau": 0}, "tau must be above 0, however: 0"),
+        ({"check_every": 0}, "check_every must be at least 1, got 0"),
+        ({"batch_size": 0}, "batch_size must be at least 1, got 0"),
+        ({"tau": 0}, "tau must be positive, got 0"),
     ):
         if settings.keys() <= Model().get_params().keys():
             with pytest.raises(ValueError, match=message):
