@@ -114,6 +114,9 @@ def test_remarks_are_on_the_data_that_were_asked_for(inside, tmp_path):
     assert done.stderr.count("syn1:generator=fixed: generator 'fixed'") == 1
 
 
+KNN_ON_COLON = ("knn", "colon", "prescribed")
+
+
 def test_status_counts_and_names_what_is_not_a_record(inside, tmp_path):
     assert "No records yet" in inside("status", "--results", tmp_path, check=0).stdout
     inside(*HERE, "--results", tmp_path, check=0)
@@ -126,13 +129,8 @@ def test_status_counts_and_names_what_is_not_a_record(inside, tmp_path):
     needs = json.loads(
         inside("status", "table2", "--results", tmp_path, "--format", "json", check=3).stdout
     )
-    assert {
-        "model": "knn",
-        "dataset": "colon",
-        "edition": "prescribed",
-        "state": "not tuned",
-        "core_hours": None,
-    } in needs
+    [row] = [r for r in needs if (r["model"], r["dataset"], r["edition"]) == KNN_ON_COLON]
+    assert row["state"] == "not tuned" and "core_hours" in row
 
 
 def test_verify_tells_equal_from_different(inside, tmp_path):
