@@ -94,7 +94,7 @@ def visit(browser, request):
 
 
 VIEWS = [
-    *("overview", "tables", "cells", "figures", "claims", "audit", "deviations"),
+    *("overview", "tables", "cells", "figures", "claims", "audit", "discrepancies"),
     *("pairwise", "fidelity", "environment"),
 ]
 

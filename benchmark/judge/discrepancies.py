@@ -1,6 +1,6 @@
-"""The deviation register: where text, numbers and code disagree, what we do, and what it changes.
+"""The register of discrepancies: where text, numbers and code disagree, what we do, and what it changes.
 
-Entries are data (paper/deviations.toml). Effects are measured from the records that exist; one whose
+Entries are data (paper/discrepancies.toml). Effects are measured from the records that exist; one whose
 runs are missing says so, with the command that does them.
 """
 
@@ -48,7 +48,7 @@ class Missing:
 
 @dataclass(frozen=True)
 class Effect:
-    """One measured consequence of a deviation."""
+    """One measured consequence of a discrepancy."""
 
     what: str
     """What is measured, where: `accuracy on colon`."""
@@ -63,7 +63,7 @@ class Effect:
 
 
 @dataclass(frozen=True)
-class Deviation:
+class Discrepancy:
     """A disagreement, what is done about it, and its effect."""
 
     id: str
@@ -79,18 +79,18 @@ class Deviation:
 
 @cache
 def _entries() -> dict[str, dict[str, Any]]:
-    text = files("benchmark.paper").joinpath("deviations.toml").read_text("utf-8")
+    text = files("benchmark.paper").joinpath("discrepancies.toml").read_text("utf-8")
     return tomllib.loads(text)
 
 
-def build(results: Path, store: Store | None = None) -> list[Deviation]:
+def build(results: Path, store: Store | None = None) -> list[Discrepancy]:
     """Every entry of the register with the effects that the records show."""
     store = store or Store(results, remember=True)
     made = []
     for name, entry in _entries().items():
         fields = {k: v for k, v in entry.items() if k != "effect"}
         effects = [e for spec in entry.get("effect", []) for e in _effects(spec, store)]
-        made.append(Deviation(name, **fields, effects=tuple(effects)))
+        made.append(Discrepancy(name, **fields, effects=tuple(effects)))
     return made
 
 
@@ -107,7 +107,7 @@ def _table(
     methods: Sequence[str], datasets: Sequence[str], store: Store, base: bool = False
 ) -> Table:
     rows = {m: Source(m, settings="base") for m in methods if base and ":" in m}
-    name = ("deviations", *methods, "on", *datasets, *rows)
+    name = ("discrepancies", *methods, "on", *datasets, *rows)
     return store.once(name, lambda: _built(methods, datasets, rows, store))
 
 
@@ -115,7 +115,7 @@ def _built(
     methods: Sequence[str], datasets: Sequence[str], rows: Mapping[str, Source], store: Store
 ) -> Table:
     recipe = Recipe(
-        name="deviations",
+        name="discrepancies",
         title="",
         methods=tuple(methods),
         datasets=tuple(datasets),
@@ -162,7 +162,7 @@ def _compare(what: str, sides: Mapping[str, Result | None], paired: bool) -> Eff
         Missing(
             label,
             result.gap.reason,
-            result.gap.verb.replace("reproduce deviations", "run"),
+            result.gap.verb.replace("reproduce discrepancies", "run"),
             result.model or result.method,
             result.dataset,
         )
@@ -321,7 +321,7 @@ def _truths(spec: Mapping[str, Any], store: Store) -> list[Effect]:
         "truth by branch": Metric("branch", "selection.f1.branch", "F1"),
     }
     recipe = Recipe(
-        name="deviations",
+        name="discrepancies",
         title="",
         methods=tuple(spec["models"]),
         datasets=tuple(spec["datasets"]),
@@ -386,7 +386,7 @@ SOURCES = {
 }
 
 
-def to_markdown(entries: Sequence[Deviation]) -> str:
+def to_markdown(entries: Sequence[Discrepancy]) -> str:
     """The register to read: one section per entry, its sources, then what was measured."""
     about = (
         "Where the paper's text, its printed numbers and its released code disagree or are silent: "
@@ -394,7 +394,7 @@ def to_markdown(entries: Sequence[Deviation]) -> str:
         "changes. Effects are measured from the records that ship with the project; p is the "
         "corrected resampled t-test on the 25 paired runs."
     )
-    parts = ["# Deviations", about]
+    parts = ["# Discrepancies", about]
     for entry in entries:
         place = f" ({entry.where})" if entry.where else ""
         parts.append(f"## {entry.title}{place}")
@@ -441,5 +441,5 @@ def _run(command: str) -> str:
     return f" Run `{command}`." if command else ""
 
 
-def to_json(entries: Sequence[Deviation]) -> str:
+def to_json(entries: Sequence[Discrepancy]) -> str:
     return json.dumps([asdict(e) for e in entries], indent=1, ensure_ascii=False, allow_nan=False)

@@ -1,4 +1,4 @@
-"""What lies in reports/: every table in four forms, the ledger, audit, claims, deviations, figures
+"""What lies in reports/: every table in four forms, the ledger, audit, claims, discrepancies, figures
 and the page.
 
 All of it is made from records alone, and the same records give the same bytes everywhere.
@@ -93,8 +93,8 @@ def _write_texts(judged: Judged, to: Path) -> list[Path]:
         **{f"ledger.{form}": ledger_render.render(judged.lines, form) for form in forms},
         **{f"audit.{form}": f(judged.findings) for form, f in audit_render.FORMATS.items()},
         **{f"claims.{form}": claims_render.render(judged.claims, form) for form in forms},
-        "DEVIATIONS.md": discrepancies.to_markdown(judged.deviations),
-        "deviations.json": discrepancies.to_json(judged.deviations),
+        "DISCREPANCIES.md": discrepancies.to_markdown(judged.discrepancies),
+        "discrepancies.json": discrepancies.to_json(judged.discrepancies),
         "pairwise.md": pairwise.to_markdown(judged.pairs),
         "pairwise.json": pairwise.to_json(judged.pairs),
         "fidelity.md": fidelity.to_markdown(judged.fidelity),

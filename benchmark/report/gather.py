@@ -27,7 +27,7 @@ from benchmark.tables.table import Table
 if TYPE_CHECKING:
     from benchmark.experiments import fidelity
     from benchmark.judge.claims.check import Claim, Outcome
-    from benchmark.judge.discrepancies import Deviation
+    from benchmark.judge.discrepancies import Discrepancy
 
 MEANINGS = {
     "exact": "mean and deviation equal in every printed digit",
@@ -57,7 +57,7 @@ class Judged:
     lines: list[Line]
     findings: list[Finding]
     claims: list[Claim]
-    deviations: list[Deviation]
+    discrepancies: list[Discrepancy]
     pairs: list[Pair]
     """Our methods against each other."""
     fidelity: dict[str, fidelity.Finding | None]
@@ -103,7 +103,7 @@ def gather(
         "findings": [_finding(finding) for finding in judged.findings],
         "figures": drawings(figures),
         "claims": [_claim(claim) for claim in judged.claims],
-        "deviations": [_deviation(entry) for entry in judged.deviations],
+        "discrepancies": [_discrepancy(entry) for entry in judged.discrepancies],
         "pairs": [_between(pair) for pair in judged.pairs],
         "fidelity": [_experiment(name, found) for name, found in judged.fidelity.items()],
         "environment": surroundings(archive, gathered.provenance),
@@ -136,7 +136,7 @@ def _claim(claim: Claim) -> dict[str, Any]:
     }
 
 
-def _deviation(entry: Deviation) -> dict[str, Any]:
+def _discrepancy(entry: Discrepancy) -> dict[str, Any]:
     """Where text, numbers and code disagree, with the effects as text."""
     from benchmark.judge.discrepancies import SOURCES
 

@@ -1,4 +1,4 @@
-// Lists with filters: all printed cells, the audit, claims and deviations.
+// Lists with filters: all printed cells, the audit, claims and discrepancies.
 
 /** Selects and a search box above a list that is drawn anew whenever one of them changes. */
 function filtered(items, filters, text, draw, start) {
@@ -153,16 +153,16 @@ function outcome(name, o) {
     o.support !== undefined && ` (in ${Math.round(100 * o.support)} % of redraws of our runs)`, o.missing && h("small", {}, ` Missing: ${o.missing}.`));
 }
 
-// Deviations -------------------------------------------------------------------------------------
+// Discrepancies-----------------------------------------------------------------------------------
 
-function deviationsView() {
-  const measured = data.deviations.filter((d) => d.effects.some((e) => e.difference || Object.values(e.sides || {}).some(Boolean))).length;
+function discrepanciesView() {
+  const measured = data.discrepancies.filter((d) => d.effects.some((e) => e.difference || Object.values(e.sides || {}).some(Boolean))).length;
   return [
     h("h1", {}, "Where text, numbers and code disagree"),
-    h("p.lead", {}, `${plural(data.deviations.length, "place")} where the paper’s text, its printed numbers and its released code disagree or are silent: ` +
+    h("p.lead", {}, `${plural(data.discrepancies.length, "place")} where the paper’s text, its printed numbers and its released code disagree or are silent: ` +
       `what each of them says, what is done here, how to get the other side, and what that changes, measured for ${measured} of them.`),
     h("p.note", {}, "p is the corrected resampled t-test on the 25 paired runs."),
-    h("ol.findings", {}, data.deviations.map((d) => h("li", { id: `deviation-${d.id}` },
+    h("ol.findings", {}, data.discrepancies.map((d) => h("li", { id: `discrepancy-${d.id}` },
       h("h3", {}, d.title, " ", h("code", {}, d.id)),
       d.where && h("p.note", {}, d.where),
       h("dl.said", {}, Object.entries(d.said).map(([title, value]) => h("div", {}, h("dt", {}, title), h("dd", {}, prose(value))))),

@@ -1,4 +1,4 @@
-"""The deviation register: every entry is whole, and effects come from records."""
+"""The register of discrepancies: every entry is whole, and effects come from records."""
 
 import json
 
