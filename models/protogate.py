@@ -368,7 +368,7 @@ class ProtoGate(Classifier):
             self._store_prototypes(X, codes)
             return self._measure(*eval_set)
 
-        kept = [np.empty_like(w) for w in step.weights]
+        kept = [np.empty_like(w) for w in step.weights] if eval_set is not None else []
 
         def copied(source, target):
             for a, b in zip(source, target, strict=True):
