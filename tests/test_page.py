@@ -535,12 +535,12 @@ def many(tmp_path, monkeypatch):
     recipes = [r for r in recipes if not all(metric.computed for metric in r.metrics)]
     searched = {}
     for recipe in recipes:
-        for plan in plans_of(recipe, results):
+        for plan in plans_of(recipe, Store(results)):
             if plan.cell and not plan.known and not plan.base:
                 choose(results, plan.cell)
                 searched[plan.cell.model, plan.cell.data.label] = plan.cell
     for recipe in recipes:
-        for plan in plans_of(recipe, results):
+        for plan in plans_of(recipe, Store(results)):
             if plan.known:
                 written += fill(results, plan.cell, plan.params)
     for cell in searched.values():
