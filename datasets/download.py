@@ -101,8 +101,8 @@ def _receive(url: str, target: Path, file: Mapping[str, Any], progress: bool) ->
         length = answer.headers.get("Content-Length", "")
         task = bar.add_task(file["name"], total=int(length) if length.isdigit() else None)
         received = 0
-        # Small pieces, because the clock is looked at between two of them.
-        for piece in answer.iter_content(1 << 14):
+        # read1 gives what has come so far: waiting for whole pieces, a trickle would never be timed.
+        while piece := answer.raw.read1(1 << 16, decode_content=True):
             received += len(piece)
             if received > largest:
                 raise ValueError(
