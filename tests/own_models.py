@@ -13,6 +13,10 @@ from threadpoolctl import threadpool_info
 HOG = "import time; hoard = bytearray(900_000_000); hoard[::4096] = b'x' * len(hoard[::4096]); time.sleep(60)"
 
 
+FLED = "import time; time.sleep(599.5)"
+"""A child in a session of its own, known by its odd number."""
+
+
 class Unprintable(Exception):
     def __str__(self):
         raise RuntimeError("no message")
@@ -50,6 +54,17 @@ class Prior(ClassifierMixin, BaseEstimator):
             raise Unprintable
         if self.trouble == "child":
             subprocess.run([sys.executable, "-c", HOG], check=True)
+        if self.trouble == "flee":
+            subprocess.Popen([sys.executable, "-c", FLED], start_new_session=True)
+            time.sleep(600)
+        if self.trouble == "real-time signal":
+            os.kill(os.getpid(), signal.SIGRTMIN + 1)
+        if self.trouble == "meddle":
+            for descriptor in range(3, 64):
+                try:
+                    os.write(descriptor, b"not a reply\n")
+                except OSError:
+                    continue
         if self.trouble == "print":
             print("noise on standard output")
         self.classes_, counts = np.unique(y, return_counts=True)

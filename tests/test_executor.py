@@ -1,18 +1,21 @@
 """Executors: the same records everywhere; limits that stop; a death costs one run."""
 
+import json
 import os
 import signal
 import subprocess
 import sys
 import time
 
+import own_models
 import psutil
 import pytest
 
 from benchmark.protocol.registry import data_ref, make_spec, models
+from benchmark.run.execute import execute
 from benchmark.run.executor import run_all
 from benchmark.run.verify import differences
-from benchmark.run.worker import Limits, Worker
+from benchmark.run.worker import Limits, Worker, reply_to
 
 
 def specs(model="knn", data="syn1", n=4, **params):
@@ -201,3 +204,47 @@ def test_global_generators_are_seeded_alike(misbehaving):
     """A model that draws from NumPy's global generator gets the same numbers every time."""
     done = list(run_all(specs("prior", n=3), jobs=0))
     assert len({outcome.record["model"]["drawn"] for outcome in done}) == 1
+
+
+def test_what_left_its_group_ends_with_the_run(misbehaving):
+    """A model's child in a session of its own is out of reach of a kill of the group."""
+    worker = Worker(Limits(seconds=3))
+    [spec] = specs("prior", n=1, trouble="flee")
+    assert worker.run(spec).record["status"] == "timeout"
+    worker.close()
+    alive = [
+        p for p in psutil.process_iter(["cmdline"]) if own_models.FLED in (p.info["cmdline"] or [])
+    ]
+    assert alive == []
+
+
+def test_a_death_by_a_signal_without_a_name_is_told(misbehaving):
+    [outcome] = run_all(specs("prior", n=1, trouble="real-time signal"), jobs=1)
+    assert outcome.record["status"] == "killed"
+    assert f"(signal {signal.SIGRTMIN + 1})" in outcome.record["error"]["message"]
+
+
+def test_a_reply_that_a_model_meddled_with_is_no_result(misbehaving):
+    """The run is lost and says so; the next one gets a new worker and its own answer."""
+    meddled = specs("prior", n=1, trouble="meddle")
+    done = list(run_all([*meddled, *specs("prior", n=1)], jobs=1))
+    assert [outcome.record["status"] for outcome in done] == ["killed", "ok"]
+    assert "not that of this run" in done[0].record["error"]["message"]
+
+
+def test_only_the_answer_to_the_question_counts():
+    asked, other = specs(n=2)
+    record = execute(asked).record
+    line = json.dumps({"record": record, "arrays": None}).encode()
+    assert reply_to(asked, line).record == json.loads(json.dumps(record))
+    assert reply_to(other, line) is None
+    for wrong in (
+        b"",
+        b"[]",
+        b"{}",
+        b"\xff",
+        b"[" * 100_000,
+        line[:-20],
+        b'{"record": 1, "arrays": 0}',
+    ):
+        assert reply_to(asked, wrong) is None
