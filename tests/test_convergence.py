@@ -162,7 +162,6 @@ def test_the_ledger_shows_a_dash_of_the_paper_beside_our_flag(results, table):
     cells = list(csv.DictReader(ledger_render.to_csv(lines).splitlines()))
     flagged = [c for c in cells if c["failed_convergence"]]
     assert [(c["method"], c["dataset"]) for c in flagged] == [("invase", "colon")]
-    assert "54.00 ± 8.16 †" in ledger_render.to_html(lines)
     found = [x for x in json.loads(ledger_render.to_json(lines))["lines"]
              if x["ours"]["prescribed"]["unconverged"]]  # fmt: skip
     assert [(x["method"], x["dataset"]) for x in found] == [("invase", "colon")]

@@ -180,7 +180,7 @@ def test_it_is_compared_with_its_record(made, tmp_path):
     Store(tmp_path).write(execute(made.spec))
     assert "as in the run's record" in specimen.beside_record(tmp_path, made)
     other = replace(made, accuracy=made.accuracy / 2)
-    assert "however" in specimen.beside_record(tmp_path, other)
+    assert "while the run's record has" in specimen.beside_record(tmp_path, other)
 
 
 def test_the_verb_fits_once(cli, tmp_path):
