@@ -473,7 +473,7 @@ def test_ours_are_ranked_below_the_papers(results):
 # Command line ------------------------------------------------------------------------------------
 
 
-def test_the_verb_draws_what_it_can_and_says_what_is_lacking(cli, tmp_path):
+def test_the_verb_draws_what_it_can_and_says_what_is_missing(cli, tmp_path):
     empty, to = tmp_path / "results", tmp_path / "drawn"
     # Another seed for the order of sets, which must not show.
     words = ("--results", empty, "--to", to)
