@@ -549,9 +549,13 @@ def test_the_informative_feature_is_found(Model, easy):
     assert mask.dtype == bool and mask.shape == X.shape
     assert mask[:, 3].mean() > 0.98
     assert np.delete(mask, 3, axis=1).mean() < 0.05
-    if Model is not REALX:  # whose prediction is from all features
-        # So few steps leave L2X between 0.87 and 0.99, by the seed.
-        assert (model.predict(X) == y).mean() > 0.85
+    if Model is L2X:
+        # So few steps leave it between 0.87 and 0.99, by the seed: the middle one of five counts.
+        train, valid = one_informative(), one_informative(n=80, seed=1)
+        others = [L2X(**EASY[L2X], random_state=s).fit(*train, eval_set=valid) for s in range(1, 5)]
+        assert np.median([(m.predict(X) == y).mean() for m in (model, *others)]) > 0.93
+    elif Model is not REALX:  # whose prediction is from all features
+        assert (model.predict(X) == y).mean() > 0.93
 
 
 @every_model
