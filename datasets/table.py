@@ -34,7 +34,7 @@ MAX_CLASSES = 100
 """More different labels than this are measurements rather than classes."""
 
 MAX_SQUARED = 1e150
-"""Values up to which a deviation can be computed: squares above it leave double precision."""
+"""Values up to which a standard deviation can be computed: squares above it leave double precision."""
 
 MAX_DENSE = 2e9
 """Bytes up to which a sparse matrix is filled with its zeros: models take dense ones."""

@@ -122,7 +122,7 @@ class LSPIN(NetworkClassifier):
 class LocallySparse(nn.Module):
     """Gates and predictor; gives the output and mu, which the penalty needs.
 
-    std : deviation of all initial weights; 1 / sqrt(D), if it is not given.
+    std : standard deviation of all initial weights; 1 / sqrt(D), if it is not given.
     """
 
     def __init__(self, widths, gate_hidden, sigma, shift, predictor, batch_norm, *, std=None):

@@ -31,7 +31,7 @@ ROOT = Path(__file__).resolve().parent.parent
 
 
 def spread(mean, std=0.0):
-    """25 scores with exactly this mean and sample deviation."""
+    """25 scores with exactly this mean and sample standard deviation."""
     return [mean - std] * 12 + [mean] + [mean + std] * 12
 
 
@@ -111,7 +111,7 @@ def cli(tmp_path):
 
 @pytest.fixture
 def inside(capsys, monkeypatch):
-    """The same within this process: what a verb does with records need not wait for imports.
+    """The same within this process: what a command does with records need not wait for imports.
 
     With `--jobs 0` the runs are done here too, without a worker that imports everything again.
     """

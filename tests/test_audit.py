@@ -61,7 +61,10 @@ def test_only_printed_cells_are_doubted():
         ("s1-methods", "Table 2 has 16 besides ProtoGate"),
         ("t2-rank-l2x", "16.29 ± 0.76 from the printed accuracies"),
         ("protogate-lung-repeated", "93.44 ± 6.37 in Table 2, 93.56 ± 6.29 in Table 3, 18, 19, 21"),
-        ("t15-rank-deviation", "Table 2: sample deviation, Table 15: population deviation"),
+        (
+            "t15-rank-deviation",
+            "Table 2: sample standard deviation, Table 15: population standard deviation",
+        ),
         ("t2-settings-svm-colon", "reproduced with kernel = poly, C = 10.0"),
         ("t2-settings-svm-prostate", "reproduced with kernel = poly, C = 10.0"),
         ("t2-settings-svm-toxicity", "reproduced with kernel = poly, C = 10.0"),

@@ -242,6 +242,15 @@ def test_a_broken_models_file_is_explained(cli, tmp_path, text, said):
     assert said in done.stderr
 
 
+def test_verify_does_not_call_a_run_without_data_different(inside, tmp_path, monkeypatch):
+    """Nothing is known of the bits of a run that cannot be done again."""
+    record = ROOT / "results/runs/knn/lung/589768a0/r0f0.json"
+    monkeypatch.setenv("BENCHMARK_DATA", str(tmp_path / "nowhere"))
+    done = inside("verify", record, "--jobs", "0", check=1)
+    assert done.stdout.startswith("FAILED") and "DIFFERENT" not in done.stdout
+    assert "could not be done again: The data folder" in done.stdout
+
+
 def test_verify_takes_folders_and_notices_other_revisions(inside, tmp_path, misbehaving):
     here = ("--results", tmp_path, "--jobs", "0")
     inside("run", "--models", "prior", "--datasets", "syn1", "--repeats", "1", *here, check=0)

@@ -64,8 +64,11 @@ def test_rules_that_need_no_records(tmp_path):
     assert ranks.sides["ties min, missing drop"].startswith("8 of 17")
     assert ranks.sides["ties average, missing mean"].startswith("14 of 17")
     two, fifteen = made["rank-deviation"].effects
-    assert fifteen.sides == {"sample deviation": "0 of 7", "population deviation": "7 of 7"}
-    assert two.sides["sample deviation"] == "16 of 17"
+    assert fifteen.sides == {
+        "sample standard deviation": "0 of 7",
+        "population standard deviation": "7 of 7",
+    }
+    assert two.sides["sample standard deviation"] == "16 of 17"
     json.loads(discrepancies.to_json(list(made.values())))
 
 

@@ -157,7 +157,7 @@ def test_numbers_of_features_have_a_deviation_between_samples(results):
     assert line(lines, 16, "protogate", "colon", "selected_features").verdict.word == "exact"
     lspin = line(lines, 10, "lspin", "colon", "selected_features").verdict
     assert lspin.word == "within noise"
-    assert "deviation between samples 7.00 is not" in lspin.why
+    assert "standard deviation between samples 7.00 is not" in lspin.why
     assert line(lines, 10, "stg", "colon", "selected_features").verdict.word == "differs"
 
 
@@ -351,7 +351,7 @@ def test_the_papers_own_numbers_are_exact(whole):
     text = ledger_render.render(lines, "md")
     assert time.process_time() - started < 3
     words = {(x.printed.table, x.printed.method, x.printed.dataset): x.verdict.word for x in lines}
-    # The L2X rank is a misprint; ranks by population deviation are exact in Table 15.
+    # The L2X rank is a misprint; ranks by population standard deviation are exact in Table 15.
     odd = {place: word for place, word in words.items() if word != "exact"}
     assert odd == {(2, "l2x", ""): "paper inconsistent"}
     assert "171 cells: 170 exact, 1 paper inconsistent." in text

@@ -223,7 +223,7 @@ def test_llspin_linear_demo(seed):
     """The official example: features {1, 2} for the first group, {3, 4} for the second.
 
     Its hidden layers are [100, 100, 10, 1], and the output is one more layer, again behind batch
-    norm; all weights start with deviation 0.1, that code's default: with our 1 / sqrt(D), meant
+    norm; all weights start with standard deviation 0.1, that code's default: with our 1 / sqrt(D), meant
     for wide data and here 0.5, wrong gates stay open. It prints R2 = 0.989, squared error 2.7e-4.
     """
     X, y = linear_demo(800, seed)
@@ -491,7 +491,7 @@ def test_the_weights_that_are_kept_have_the_loss_that_was_measured(Model):
 
 
 def test_initial_weights():
-    """Deviations and cuts; a normal distribution cut at two deviations keeps 0.88 of its own."""
+    """Standard deviations and cuts; a normal distribution cut at two standard deviations keeps 0.88 of its own."""
     D = 900
 
     def weights(net):

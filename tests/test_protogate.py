@@ -561,7 +561,7 @@ def test_initial_weights():
     net = initial_net(300, 100, np.random.default_rng(0))
     for W in (net.W1, net.W2):
         assert 0.0299 < np.abs(W).max() <= 0.03
-        # A normal distribution cut at two standard deviations keeps 0.88 of its deviation.
+        # A normal distribution cut at two standard deviations keeps 0.88 of its standard deviation.
         assert abs(W.std() - 0.88 * 0.015) < 1e-4 and abs(W.mean()) < 3e-4
     assert not net.b1.any() and not net.b2.any()
 

@@ -113,7 +113,7 @@ def test_scaling_uses_the_training_rows_only():
     split = make_split(data.y, 0, 0)
     train, valid, test = scaled(data.X, data.y, split, "standard")
     np.testing.assert_allclose(train.X.mean(axis=0), 0, atol=1e-5)
-    np.testing.assert_allclose(train.X.std(axis=0), 1, atol=1e-4)  # population deviation
+    np.testing.assert_allclose(train.X.std(axis=0), 1, atol=1e-4)  # population standard deviation
     by_hand = (data.X[split.test] - data.X[split.train].mean(0)) / data.X[split.train].std(0)
     np.testing.assert_allclose(test.X, by_hand, rtol=1e-4, atol=1e-4)
     assert test.X.dtype == np.float32

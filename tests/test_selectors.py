@@ -35,7 +35,7 @@ def one_informative(n=160, d=10, seed=0):
 def near(draws, exact, deviations=4.5):
     """Whether the mean of the draws is `exact`, by the standard error of each coordinate.
 
-    4.5 deviations: with a right estimator one seed in 150,000 fails per coordinate.
+    4.5 standard deviations: with a right estimator one seed in 150,000 fails per coordinate.
     """
     error = draws.std(dim=0) / math.sqrt(len(draws))
     assert (error > 0).all() and (error < 0.02).all()
@@ -367,7 +367,7 @@ def test_rebar_stays_finite_at_the_ends():
 def test_coins_are_fair():
     flips = coins(np.random.default_rng(0), (500, 203))
     assert flips.shape == (500, 203) and set(np.unique(flips)) == {0, 1}
-    # 101,500 flips: a deviation of 4.5 is 0.0071, of a column's 500 flips 0.1.
+    # 101,500 flips: 4.5 standard deviations are 0.0071, of a column's 500 flips 0.1.
     assert abs(float(flips.mean()) - 0.5) < 0.0071
     assert np.abs(flips.mean(axis=0) - 0.5).max() < 0.1
 

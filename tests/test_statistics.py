@@ -22,7 +22,7 @@ def published(table, datasets):
 
 
 def rows_equal_to_print(table, datasets, ties="min", missing="mean", ddof=1):
-    """The methods whose rank comes out as printed, in mean and deviation."""
+    """The methods whose rank comes out as printed, in mean and standard deviation."""
     methods, scores = published(table, datasets)
     computed = statistics.over_datasets(statistics.ranks(scores, ties, missing), ddof)
     equal = []
@@ -41,7 +41,7 @@ def test_ranks_of_table_2():
     mean, std = statistics.over_datasets(statistics.ranks(scores))[l2x]
     assert (round(mean, 2), round(std, 2)) == (16.29, 0.76)
     mean, std = statistics.over_datasets(statistics.ranks(scores), ddof=0)[l2x]
-    assert round(std, 2) == 0.70  # the printed deviation is the population's
+    assert round(std, 2) == 0.70  # the printed standard deviation is the population's
 
 
 @pytest.mark.parametrize(
@@ -235,7 +235,7 @@ def test_erratic_runs_do_not_buy_agreement():
 
 @pytest.mark.parametrize(("shift", "low", "high"), [(1.0, 0.04, 0.08), (0.0, 0.88, 1.0)])
 def test_how_often_agreement_is_shown(shift, low, high):
-    # A whole deviation apart is the edge of what may be called near; equal means should pass.
+    # A whole standard deviation apart is the edge of what may be called near; equal means should pass.
     rng = np.random.default_rng(0)
     ours, theirs = rng.normal(shift, 1, (4000, 25)), rng.normal(0, 1, (4000, 25))
     samples = [[Sample(x.mean(), x.std(ddof=1)) for x in side] for side in (ours, theirs)]
@@ -246,7 +246,7 @@ def test_how_often_agreement_is_shown(shift, low, high):
 def test_a_mean_that_equals_and_a_deviation_that_does_not_is_said():
     verdict = statistics.compare(Sample(71.65, 10.0), Sample(71.65, 12.03), 2)
     assert verdict.word == "within noise"
-    assert verdict.why.startswith("mean equal as printed, deviation 10.00 is not")
+    assert verdict.why.startswith("mean equal as printed, standard deviation 10.00 is not")
 
 
 def test_without_a_printed_deviation_the_mean_decides():

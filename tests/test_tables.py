@@ -128,10 +128,10 @@ MARKDOWN = """\
 | *Own*      |            |                 |                  |      |       |
 | nosuch     | prescribed | – [3]           | – [3]            |      |       |
 
-Mean ± sample deviation over 25 runs. Against the paper: `=` equal as printed, `≈` within noise (shown to be closer than the printed deviation between runs; where none is printed, 10% of the number), `≠` differs.  
+Mean ± sample standard deviation over 25 runs. Against the paper: `=` equal as printed, `≈` within noise (shown to be closer than the printed standard deviation between runs; where none is printed, 10% of the number), `≠` differs.  
 prescribed = settings chosen by the paper's rule on its grid: 1 exact, 2 within noise, 1 differs, 1 incomplete, 3 not run.  
 published = settings that reproduce the printed cell, where they are known (rank and ADTM use the prescribed cell elsewhere): 3 exact.  
-Rank: mean ± deviation over datasets (colon) among 3 methods, 1 = best; ties share the best rank, missing cells count as the mean of the others. ADTM: 0 = the worst of these methods on every dataset, 100 = the best on every dataset.  
+Rank: mean ± standard deviation over datasets (colon) among 3 methods, 1 = best; ties share the best rank, missing cells count as the mean of the others. ADTM: 0 = the worst of these methods on every dataset, 100 = the best on every dataset.  
 The paper's Rank and ADTM are computed from its printed values of the same cells.
 
 [1] not tuned yet. Run `python -m benchmark tune --models svm --datasets lung`.  
@@ -576,8 +576,8 @@ def test_selection_is_shown_for_models_that_select(results):
 
 
 def test_a_metric_may_be_printed_in_another_table(results):
-    """Accuracy is in the paper's Table 2, features are in its Table 10, with another deviation."""
-    features = {"value": "selection.mean", "deviation": "selection.std", "paper": 10}
+    """Accuracy is in the paper's Table 2, features are in its Table 10, with another standard deviation."""
+    features = {"value": "selection.mean", "spread": "selection.std", "paper": 10}
     metrics = RECIPE["metrics"] | {"selected_features": {**features, "heading": "features"}}
     recipe = recipes.parse_recipe("both", RECIPE | {"methods": ["protogate"], "metrics": metrics})
     assert recipe.printed("protogate", "colon", "balanced_accuracy").mean == 83.95
@@ -585,7 +585,7 @@ def test_a_metric_may_be_printed_in_another_table(results):
     assert recipe.printed("protogate", "", "mean_rank").mean == 2.0
     text = render.to_markdown(build_recipe(recipe, results))
     assert "83.95 ± 9.82" in text and "110.70 ± 58.62" in text
-    assert "over 25 runs; of features ± is the deviation between samples of a run" in text
+    assert "over 25 runs; of features ± is the standard deviation between samples of a run" in text
 
 
 # The whole of Table 2
@@ -593,7 +593,7 @@ def test_a_metric_may_be_printed_in_another_table(results):
 
 @pytest.fixture
 def whole(results, register):
-    """All 17 methods on all 7 datasets with the paper's means and deviations: 2,975 records."""
+    """All 17 methods on all 7 datasets with the paper's means and standard deviations: 2,975 records."""
     entries = [f'[{m}]\nclass = "x:Y"\nfamily = "{paper.family(m)}"\n' for m in paper.METHODS]
     register("\n".join(entries))
     for method in paper.METHODS:

@@ -139,7 +139,7 @@ def _check_data(names: list[str]) -> int:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Do the 25 runs of models on datasets, each with one setting, and print mean and deviation of
+    """Do the 25 runs of models on datasets, each with one setting, and print mean and standard deviation of
     the test score. Runs that are finished already are not repeated."""
     from benchmark.protocol.choices import resolve
     from benchmark.run.campaign import run_missing
@@ -227,11 +227,12 @@ def verify(arguments: argparse.Namespace) -> int:
     different = 0
     surroundings: set[str] = set()
     for comparison in compare(records, arguments.jobs, arguments.dask):
-        print(f"{'same     ' if comparison.same else 'DIFFERENT'}  {comparison.key}")
+        word = "same" if comparison.same else "FAILED" if comparison.failed else "DIFFERENT"
+        print(f"{word:9}  {comparison.key}")
         for line in comparison.differences:
             print(f"           {line}")
-        if not comparison.same:
-            different += 1
+        different += not comparison.same
+        if not (comparison.same or comparison.failed):
             surroundings.update(comparison.surroundings)
     if surroundings:
         print("\nThe records that differ were made with something else; equal bits are promised on")

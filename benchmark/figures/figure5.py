@@ -55,7 +55,9 @@ def draw(shown: Shown) -> Figure:
         for row, selector in enumerate(SELECTORS):
             _row(axes, row, selector, *shown.points[simple, selector])
     style.stand_out(panels[0].get_yticklabels(), SELECTORS)
-    panels[1].set_xlabel("normalised balanced accuracy (%), mean ± deviation over datasets")
+    panels[1].set_xlabel(
+        "normalised balanced accuracy (%), mean ± standard deviation over datasets"
+    )
     _legend(figure)
     style.note(figure, *sentences)
     return figure

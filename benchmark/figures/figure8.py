@@ -1,6 +1,6 @@
 """Figure 8: the share of all features that each method selects for a sample, dataset by dataset.
 
-The whiskers are the deviation between samples, mean over runs, as the paper's. A global method
+The whiskers are the standard deviation between samples, mean over runs, as the paper's. A global method
 selects the same features for all samples and has none.
 """
 
@@ -23,7 +23,7 @@ LEAST = 0.01
 """Per cent: where the axis begins. A whisker that reaches zero ends there."""
 
 Cell = tuple[float, float]
-"""A share and its deviation, in per cent of all features."""
+"""A share and its standard deviation, in per cent of all features."""
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ EDITION = "prescribed"
 ACCURACY = Metric("balanced_accuracy", "scores.test.balanced_accuracy", "accuracy", 100.0)
 FEATURES = Metric("selected_features", "selection.mean", "features")
 FIDELITY = Metric("f1_select", "selection.f1.rows", "F1 of the selected features")
-SPREAD = Metric("selected_features_std", "selection.std", "deviation between samples")
+SPREAD = Metric("selected_features_std", "selection.std", "standard deviation between samples")
 
 
 def real(store: Store) -> Table:

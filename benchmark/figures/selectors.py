@@ -48,12 +48,12 @@ def missing(found: Transferability) -> list[str]:
     for cell in found.gaps:
         if cell.gap:
             # Without data it does not matter for which model.
-            model = "" if cell.gap.verb == "data status" else cell.model
-            by_model[cell.gap.verb, model].append((cell, cell.gap))
+            model = "" if cell.gap.command == "data status" else cell.model
+            by_model[cell.gap.command, model].append((cell, cell.gap))
     # Models without the same datasets share a command, which then asks for nothing else.
     together: dict[tuple[str, ...], list[tuple[Transferred, Gap]]] = defaultdict(list)
-    for (verb, _), cells in by_model.items():
-        together[verb, *dict.fromkeys(cell.dataset for cell, _ in cells)] += cells
+    for (command, _), cells in by_model.items():
+        together[command, *dict.fromkeys(cell.dataset for cell, _ in cells)] += cells
     sentences = []
     for (_, *datasets), cells in together.items():
         models = list(dict.fromkeys(cell.model for cell, _ in cells))

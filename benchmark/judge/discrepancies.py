@@ -40,7 +40,7 @@ class Missing:
 
     side: str
     reason: str
-    verb: str = ""
+    command: str = ""
     """What to run for this model and dataset; empty: nothing helps."""
     model: str = ""
     dataset: str = ""
@@ -162,7 +162,7 @@ def _compare(what: str, sides: Mapping[str, Result | None], paired: bool) -> Eff
         Missing(
             label,
             result.gap.reason,
-            result.gap.verb.replace("reproduce discrepancies", "run"),
+            result.gap.command.replace("reproduce discrepancies", "run"),
             result.model or result.method,
             result.dataset,
         )
@@ -228,7 +228,10 @@ def _rank_deviations(_spec: Mapping[str, Any], _store: Store) -> list[Effect]:
             f"rows of Table {number} whose printed rank follows from its cells",
             {
                 name: _rows_that_follow(number, "min", "mean", ddof)
-                for name, ddof in (("sample deviation", 1), ("population deviation", 0))
+                for name, ddof in (
+                    ("sample standard deviation", 1),
+                    ("population standard deviation", 0),
+                )
             },
         )
         for number in (2, 15)
@@ -356,7 +359,7 @@ def _flagged(spec: Mapping[str, Any], store: Store) -> list[Effect]:
                 found.append(Effect(what, {"score kept": _shown(result), "failed runs": runs}))
             elif result.printed and result.printed.mean is None and result.gap:
                 one = Missing(
-                    what, result.gap.reason, result.gap.verb, result.model, result.dataset
+                    what, result.gap.reason, result.gap.command, result.model, result.dataset
                 )
                 found.append(Effect(what, {}, missing=(one,)))
     return found
@@ -427,13 +430,14 @@ def _effects_text(effects: Sequence[Effect]) -> str:
 def _missing_text(several: Sequence[Missing]) -> str:
     """One line per reason, with one command for all datasets."""
     lines = []
-    reasons = dict.fromkeys((one.model or one.side, one.reason, one.verb) for one in several)
-    for name, reason, verb in reasons:
-        same = [x for x in several if (x.model or x.side, x.reason, x.verb) == (name, reason, verb)]
+    reasons = dict.fromkeys((one.model or one.side, one.reason, one.command) for one in several)
+    for why in reasons:
+        same = [x for x in several if (x.model or x.side, x.reason, x.command) == why]
         datasets = list(dict.fromkeys(one.dataset for one in same if one.dataset))
-        command = Gap("", "", verb).remedy([name], datasets)
+        name, reason, command = why
         where = f" on {', '.join(datasets)}" if datasets else ""
-        lines.append(f"- Not measured yet: {name}{where}, {reason}." + _run(command))
+        remedy = Gap("", "", command).remedy([name], datasets)
+        lines.append(f"- Not measured yet: {name}{where}, {reason}." + _run(remedy))
     return "\n".join(lines)
 
 

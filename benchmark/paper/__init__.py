@@ -51,7 +51,7 @@ class Printed:
     mean: float | None
     """None where the paper prints a dash."""
     std: float | None
-    """None where the paper prints no deviation."""
+    """None where the paper prints no standard deviation."""
 
 
 def family(method: str) -> str | None:

@@ -30,8 +30,8 @@ if TYPE_CHECKING:
     from benchmark.judge.discrepancies import Discrepancy
 
 MEANINGS = {
-    "exact": "mean and deviation equal in every printed digit",
-    "within noise": "not equal, but shown to be closer than the printed deviation between runs; where none is printed, than a tenth of the number",
+    "exact": "mean and standard deviation equal in every printed digit",
+    "within noise": "not equal, but shown to be closer than the printed standard deviation between runs; where none is printed, than a tenth of the number",
     "differs": "not shown to be that close",
     INCONSISTENT: "the printed number contradicts itself, another number or the text",
     "incomplete": "some of the planned runs are there",

@@ -58,7 +58,7 @@ class Gathered:
             decimals=metric.decimals,
             # Only where the table itself says that larger is better.
             ranked=bool(rank and rank.metric == metric.name),
-            within=bool(metric.deviation),
+            within=bool(metric.spread),
             timed=metric.timed,
         )
 
@@ -197,7 +197,7 @@ def _ranking(table: Table) -> str:
     if rule is None or not methods:
         return ""
     return (
-        f"Rank: mean ± deviation over {len(datasets)} datasets ({', '.join(datasets)}) among "
+        f"Rank: mean ± standard deviation over {len(datasets)} datasets ({', '.join(datasets)}) among "
         f"{len(methods)} methods, 1 = best; {TIES[rule.ties]}, missing cells "
         f"{MISSING[rule.missing]}. ADTM: 0 = the worst of these methods on every dataset, 100 = "
         f"the best. The paper's values are computed from its printed values of the same cells"

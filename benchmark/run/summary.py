@@ -24,7 +24,7 @@ def summarise(
     specs: Sequence[RunSpec],
     records: Mapping[str, Any],
 ) -> Row:
-    """Mean and sample deviation of the test score over the runs of one setting, in percent."""
+    """Mean and sample standard deviation of the test score over the runs of one setting, in percent."""
     good = [r for s in specs if (r := records.get(s.key)) and r["status"] == "ok"]
     scores = [100 * r["scores"]["test"]["balanced_accuracy"] for r in good]
     counts = [r["selection"]["mean"] for r in good if r["selection"]]

@@ -17,6 +17,8 @@ class Comparison:
     """A recorded run beside its repetition."""
 
     key: str
+    failed: bool
+    """The run could not be done again: nothing can be said of its bits."""
     differences: list[str]
     surroundings: list[str]
     """In what the two machines differ: what may excuse other last digits, and what they lead to."""
@@ -35,9 +37,12 @@ def verify(records: Sequence[dict[str, Any]], jobs: int, dask: str | None) -> It
             progress.advance(outcome.record)
             old = recorded[outcome.record["key"]]
             new = _held(outcome.record, old)
-            found = _revision(old) + differences(old, new)
+            if failed := old["status"] == "ok" != new["status"]:
+                found = [f"could not be done again: {outcome.record['error']['message']}"]
+            else:
+                found = _revision(old) + differences(old, new)
             here = outcome.record["meta"].get("environment", {})
-            yield Comparison(old["key"], found, surroundings(old["meta"], here))
+            yield Comparison(old["key"], failed, found, surroundings(old["meta"], here))
 
 
 def surroundings(meta: dict[str, Any], here: dict[str, Any]) -> list[str]:

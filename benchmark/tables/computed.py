@@ -251,7 +251,7 @@ def _lambda_t(table: Table, metric: Metric, store: Store) -> dict[Place, Result]
 
 
 def _same_decision(p: float, printed: float | None, decimals: int) -> Verdict:
-    """A p-value has no deviation to compare with: equal as printed, or on the same side of 5 %."""
+    """A p-value has no standard deviation to compare with: equal as printed, or on the same side of 5 %."""
     verdict = _as_printed(p, printed, decimals)
     if verdict.word != "differs" or printed is None:
         return verdict

@@ -208,7 +208,7 @@ def _result(
     failed = [record for record in found if record["status"] != "ok"]
     metric = recipe.source(plan.method).metric(metric)
     measured = [metric.of(record) for record in good] if plan.known else []
-    within = [follow(record, metric.deviation) for record in good] if metric.deviation else []
+    within = [follow(record, metric.spread) for record in good] if metric.spread else []
     values = tuple(value for value in measured if value is not None)
     planned = len(PROTOCOL.splits())
     failures = dict(Counter(record["status"] for record in failed))
@@ -297,9 +297,9 @@ def _verdict(result: Result, gap: Gap | None, metric: Metric) -> Verdict:
         return Verdict("not in paper", _about_dash(result) if printed else "no such cell")
     assert result.mean is not None
     ours = Sample(result.mean, result.std, result.n)
-    if not metric.deviation:
+    if not metric.spread:
         return stats.compare(ours, Sample(printed.mean, printed.std), metric.decimals)
-    # The printed deviation is not one between runs, so ours stands for both sides in the test.
+    # The printed standard deviation is not one between runs, so ours stands for both sides in the test.
     verdict = stats.compare(ours, Sample(printed.mean, None), metric.decimals)
     spread = result.shown_std
     same = printed.std is None or (
@@ -308,7 +308,7 @@ def _verdict(result: Result, gap: Gap | None, metric: Metric) -> Verdict:
     if verdict.word != "exact" or same:
         return verdict
     shown = "none" if spread is None else f"{spread:.{metric.decimals}f}"
-    why = f"mean equal as printed, deviation between samples {shown} is not"
+    why = f"mean equal as printed, standard deviation between samples {shown} is not"
     return replace(verdict, word="within noise", why=why)
 
 

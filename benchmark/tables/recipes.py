@@ -51,8 +51,8 @@ class Metric:
     scale: float = 1.0
     offset: float = 0.0
     decimals: int = 2
-    deviation: str = ""
-    """Path of a spread within each run, whose mean is printed as the deviation; else between runs."""
+    spread: str = ""
+    """Path of a spread within each run, whose mean is printed as the standard deviation; else between runs."""
     computed: str = ""
     """The rule that makes it from other cells; then it has no path."""
     overall: bool = False
@@ -213,7 +213,7 @@ def parse_recipe(name: str, entry: Mapping[str, Any]) -> Recipe:
             heading=fields.get("heading", metric),
             scale=fields.get("scale", 1.0),
             decimals=2 if tables[metric] is None else paper.decimals(tables[metric], metric),
-            deviation=fields.get("deviation", ""),
+            spread=fields.get("spread", ""),
             computed=fields.get("computed", ""),
             overall=fields.get("overall", False),
             lower=fields.get("lower", False),

@@ -48,7 +48,7 @@ FLAGGED = (
 
 
 def _pair(pair: Pair | None, decimals: int = 2) -> str:
-    """`71.65 ± 12.03`, without the deviation where there is none."""
+    """`71.65 ± 12.03`, without the standard deviation where there is none."""
     mean, std = pair or (None, None)
     return mean_std(mean, std, decimals, nothing="")
 
@@ -181,7 +181,7 @@ def _legend(table: Table) -> str:
         near = (
             "on the same side of 0.05"
             if p_values
-            else "within noise (shown to be closer than the printed deviation between runs; where "
+            else "within noise (shown to be closer than the printed standard deviation between runs; where "
             f"none is printed, {SHARE:.0%} of the number)"
         )
         lines[0] += f" Against the paper: `=` equal as printed, `≈` {near}, `≠` differs."
@@ -195,7 +195,7 @@ def _legend(table: Table) -> str:
     if table.recipe.rank and table.ranked[0]:
         methods, datasets = table.ranked
         lines.append(
-            f"Rank: mean ± deviation over datasets ({', '.join(datasets)}) among "
+            f"Rank: mean ± standard deviation over datasets ({', '.join(datasets)}) among "
             f"{len(methods)} methods, 1 = best; {TIES[table.recipe.rank.ties]}, missing cells "
             f"{MISSING[table.recipe.rank.missing]}. ADTM: 0 = the worst of these methods on every "
             f"dataset, 100 = the best on every dataset."
@@ -211,15 +211,15 @@ def what_is_shown(table: Table) -> str:
         machines = "; ".join(dict.fromkeys(r.about for r in table.shown if r.about))
         if not machines:
             return "From fitted networks; nothing here depends on the machine."
-        return f"Mean ± sample deviation over {REPEATS} repeats on the first split. Timed on: {machines}."
+        return f"Mean ± sample standard deviation over {REPEATS} repeats on the first split. Timed on: {machines}."
     if all(metric.computed for metric in metrics):
         return "Computed from the runs of other tables."
-    within = [metric.heading for metric in metrics if metric.deviation]
+    within = [metric.heading for metric in metrics if metric.spread]
     if len(within) == len(metrics):
-        return f"Mean over {RUNS} runs ± the deviation between samples of a run, mean over runs."
-    other = "; of {} ± is the deviation between samples of a run, mean over runs"
+        return f"Mean over {RUNS} runs ± the standard deviation between samples of a run, mean over runs."
+    other = "; of {} ± is the standard deviation between samples of a run, mean over runs"
     exception = other.format(" and ".join(within)) if within else ""
-    return f"Mean ± sample deviation over {RUNS} runs{exception}."
+    return f"Mean ± sample standard deviation over {RUNS} runs{exception}."
 
 
 def _about_paper_ranks(table: Table) -> list[str]:

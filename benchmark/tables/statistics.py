@@ -18,7 +18,7 @@ RUNS = REPEATS * FOLDS
 ALPHA = 0.05
 """Level of every test; not corrected for many cells."""
 SHARE = 0.1
-"""Margin of equivalence, of the printed mean, where no deviation between runs is printed."""
+"""Margin of equivalence, of the printed mean, where no standard deviation between runs is printed."""
 RHO = 0.25
 """Correlation between runs that share training rows: n_test / n_train of five-fold splits."""
 
@@ -31,7 +31,7 @@ Filled = list[list[float | None]]
 
 
 def mean_std(values: Sequence[float], ddof: int = 1) -> tuple[float, float | None]:
-    """Mean and standard deviation; no deviation where there are too few values for one."""
+    """Mean and standard deviation; no standard deviation where there are too few values for one."""
     mean = fmean(values)
     if len(values) <= ddof:
         return mean, None
@@ -88,7 +88,7 @@ def rank_differences(first: Scores, second: Scores) -> list[list[float]]:
 
 
 def over_datasets(rows: Scores, ddof: int = 1) -> list[tuple[float, float | None] | None]:
-    """Mean and deviation of each row over the datasets where it has a value; None without any."""
+    """Mean and standard deviation of each row over the datasets where it has a value; None without any."""
     present = [[value for value in row if value is not None] for row in rows]
     return [mean_std(row, ddof) if row else None for row in present]
 
@@ -281,11 +281,11 @@ def equal_as_printed(value: float, printed: float, decimals: int) -> bool:
 
 
 def compare(ours: Sample, printed: Sample, decimals: int) -> Verdict:
-    """Verdict on a cell of 25 runs against the printed mean and deviation of 25 runs.
+    """Verdict on a cell of 25 runs against the printed mean and standard deviation of 25 runs.
 
-    `exact`         mean and deviation both round to what is printed.
-    `within noise`  the two means are shown to lie closer than one printed deviation: two one-sided
-                    t-tests, Welch's for unequal deviations, reject a larger gap either way
+    `exact`         mean and standard deviation both round to what is printed.
+    `within noise`  the two means are shown to lie closer than one printed standard deviation: two one-sided
+                    t-tests, Welch's for unequal standard deviations, reject a larger gap either way
                     (p < 0.05).
     `differs`       that is not shown.
 
@@ -293,8 +293,8 @@ def compare(ours: Sample, printed: Sample, decimals: int) -> Verdict:
     so that few or erratic runs buy agreement. Here whoever claims agreement has to show it, and
     noisier runs make it harder. Its margin is the paper's own measure of noise, how far one run
     is from the next; where none is printed, it is a tenth of the printed mean. With 25 runs on
-    both sides and equal deviations, gaps up to half a deviation pass. In simulation two equal
-    means pass nine times in ten, and means a whole deviation apart six times in a hundred. The
+    both sides and equal standard deviations, gaps up to half a standard deviation pass. In simulation two equal
+    means pass nine times in ten, and means a whole standard deviation apart six times in a hundred. The
     paper's single runs are unknown, so the sides cannot be paired and count as independent,
     although they share their splits and a hard split is hard for both. Their difference varies
     less than the test assumes, which therefore errs towards `differs`.
@@ -313,7 +313,7 @@ def compare(ours: Sample, printed: Sample, decimals: int) -> Verdict:
         ours.std is not None and equal_as_printed(ours.std, printed.std, decimals)
     )
     ours_std = ours.std or 0.0
-    # Where the paper prints no deviation, ours stands in for it in the error, but not as the margin.
+    # Where the paper prints no standard deviation, ours stands in for it in the error, but not as the margin.
     printed_std = ours_std if printed.std is None else printed.std
     margin = SHARE * abs(printed.mean) if printed.std is None else printed.std
     a, b = ours_std**2 / ours.n, printed_std**2 / printed.n
@@ -323,12 +323,12 @@ def compare(ours: Sample, printed: Sample, decimals: int) -> Verdict:
     p = upper_p(_t(margin - abs(difference), error), df)
     p_welch = student_p(_t(difference, error), df)
     if same_mean and same_std:
-        what = "mean" if printed.std is None else "mean and deviation"
+        what = "mean" if printed.std is None else "mean and standard deviation"
         return Verdict("exact", f"{what} equal as printed", difference, p, p_welch)
     near = p < ALPHA
     why = f"difference {difference:+.{decimals}f}"
     if same_mean:
-        why = f"mean equal as printed, deviation {ours_std:.{decimals}f} is not"
+        why = f"mean equal as printed, standard deviation {ours_std:.{decimals}f} is not"
     why += f", {'' if near else 'not '}shown to be within ±{margin:.{decimals}f} (p = {p:.2g})"
     return Verdict("within noise" if near else "differs", why, difference, p, p_welch)
 
@@ -347,7 +347,7 @@ def compare_over_datasets(
     if equal_as_printed(mean, printed.mean, decimals) and (
         std is None or printed.std is None or equal_as_printed(std, printed.std, decimals)
     ):
-        return Verdict("exact", "mean and deviation equal as printed", difference)
+        return Verdict("exact", "mean and standard deviation equal as printed", difference)
     if 2 / 2 ** len(differences) >= ALPHA:
         why = f"difference {difference:+.{decimals}f}; {len(differences)} datasets are too few to test"
         return Verdict("incomplete", why, difference)

@@ -15,7 +15,7 @@ from benchmark.tables.recipes import Metric, Recipe
 from benchmark.tables.statistics import Verdict
 
 Pair = tuple[float, float | None]
-"""A mean and its deviation."""
+"""A mean and its standard deviation."""
 
 
 @dataclass(frozen=True)
@@ -25,17 +25,17 @@ class Gap:
     word: str
     """The verdict that it means."""
     reason: str
-    verb: str = ""
+    command: str = ""
     """`tune`, `reproduce table2`, ...: what to run for this model and dataset; empty: nothing."""
 
     def remedy(self, methods: Iterable[str], datasets: Iterable[str]) -> str:
         """The command for these models and datasets; empty if no command helps."""
-        if self.verb in ("", "data status"):
-            return self.verb and "python -m benchmark data status"
+        if self.command in ("", "data status"):
+            return self.command and "python -m benchmark data status"
         if not any(datasets := list(datasets)):
-            return f"python -m benchmark {self.verb}"  # a value over all datasets needs them all
+            return f"python -m benchmark {self.command}"  # a value over all datasets needs them all
         names = f"--models {','.join(methods)} --datasets {','.join(datasets)}"
-        return f"python -m benchmark {self.verb} {names}"
+        return f"python -m benchmark {self.command} {names}"
 
 
 @dataclass(frozen=True)
@@ -70,7 +70,7 @@ class Result:
     message: str = ""
     """The first failed run's message."""
     within: tuple[float, ...] = ()
-    """A spread within each run, where that is what the table prints as the deviation."""
+    """A spread within each run, where that is what the table prints as the standard deviation."""
     model: str = ""
     """The model behind the row, which a remedy has to name."""
     about: str = ""
@@ -97,7 +97,7 @@ class Result:
 
     @property
     def shown_std(self) -> float | None:
-        """The deviation that the table prints."""
+        """The standard deviation that the table prints."""
         return stats.mean_std(self.within)[0] if self.within else self.std
 
 

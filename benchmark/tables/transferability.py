@@ -94,7 +94,7 @@ class Adtm:
 
     @property
     def ours(self) -> Pair | None:
-        """Mean and sample deviation over the datasets."""
+        """Mean and sample standard deviation over the datasets."""
         return stats.mean_std(self.values) if self.values else None
 
 
@@ -289,4 +289,4 @@ def _masked(table: Table, simple: str, selector: str, dataset: str) -> Transferr
 
 def _by_run(gap: Gap) -> Gap:
     """`run` does missing runs with the chosen settings, whichever table shows them."""
-    return replace(gap, verb="run") if gap.verb.startswith("reproduce") else gap
+    return replace(gap, command="run") if gap.command.startswith("reproduce") else gap

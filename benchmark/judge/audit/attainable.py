@@ -72,14 +72,14 @@ def divisors(value: float, most: int, decimals: int = 2) -> list[int]:
 
 
 def largest_std(mean: float, top: float, n: int) -> float:
-    """The largest sample deviation that n values in [0, top] with this mean can have."""
+    """The largest sample standard deviation that n values in [0, top] with this mean can have."""
     return math.sqrt(max(mean * (top - mean), 0.0) * n / (n - 1))
 
 
 def most_at_top(mean: float, std: float, top: float, n: int) -> int:
-    """How many of n values in [0, top] with this mean and population deviation can be at the top.
+    """How many of n values in [0, top] with this mean and population standard deviation can be at the top.
 
-    With k values at the top the deviation is smallest when the others are equal.
+    With k values at the top the standard deviation is smallest when the others are equal.
     """
     gap = top - mean
     fits = [k for k in range(n) if k * gap * gap <= (n - k) * std * std]

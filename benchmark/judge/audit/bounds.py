@@ -1,4 +1,4 @@
-"""Checks of what printed numbers can be at all: whole numbers behind means, ranges, deviations."""
+"""Checks of what printed numbers can be at all: whole numbers behind means, ranges, standard deviations."""
 
 from __future__ import annotations
 
@@ -95,7 +95,11 @@ def whole_counts(sheet: Sheet) -> list[Finding]:
         assert cell.mean is not None
         right = attainable.is_average(cell.mean, RUNS) and cell.std == 0
         fits = attainable.divisors(cell.mean, RUNS - 1)
-        why = "" if cell.std == 0 else "One set for all samples has no deviation between them. "
+        why = (
+            ""
+            if cell.std == 0
+            else "One set for all samples has no standard deviation between them. "
+        )
         if not attainable.is_average(cell.mean, RUNS):
             why += f"It can be an average over {', '.join(map(str, fits[-4:])) or 'no fewer'} runs."
         findings.append(
@@ -131,7 +135,7 @@ def l2x_sizes(sheet: Sheet) -> list[Finding]:
 
 
 def ranges(sheet: Sheet) -> list[Finding]:
-    """Means inside their range, and deviations no larger than values in the range can have."""
+    """Means inside their range, and standard deviations no larger than values in the range can have."""
     groups = {
         "accuracies": [c for c in sheet.cells.values() if c.metric == ACCURACY],
         "F1": sheet.of(22, "f1_select"),
@@ -149,7 +153,7 @@ def ranges(sheet: Sheet) -> list[Finding]:
                     f"t{table}-range-{what.split()[-1].lower()}",
                     table,
                     f"Table {table}, {what}",
-                    f"{len(cells)} values with possible means and deviations",
+                    f"{len(cells)} values with possible means and standard deviations",
                     ", ".join(f"{cell_name(key(c))}: {printed(c)}" for c in odd) or "all possible",
                     FAILS if odd else HOLDS,
                     cells=tuple(map(key, odd)),
@@ -163,7 +167,7 @@ def _possible(cell: Printed) -> bool:
     top, n = {ACCURACY: 100.0, "proportion_percent": 100.0}.get(cell.metric, 1.0), RUNS
     if cell.metric == FEATURES:
         top = registry.datasets()[cell.dataset].shape[1]
-        # This deviation is over the test samples of a run; the fewest allow the largest.
+        # This standard deviation is over the test samples of a run; the fewest allow the largest.
         n = registry.datasets()[cell.dataset].shape[0] // FOLDS
     inside = 0 <= cell.mean <= top
     return inside and (cell.std or 0.0) <= attainable.largest_std(cell.mean, top, n) + 0.005
@@ -173,7 +177,7 @@ def normalised(sheet: Sheet) -> list[Finding]:
     """Table 23 against the text's rule: per dataset, the best selector is 100 and the worst 0.
 
     Every dataset then needs a selector at 100. A row with k of its seven values at 100 has a
-    deviation of at least (100 - mean) sqrt(k / (7 - k)), so its printed deviation limits k.
+    standard deviation of at least (100 - mean) sqrt(k / (7 - k)), so its printed standard deviation limits k.
     """
     metric, n = "adtm_percent", len(paper.DATASETS)
     groups: dict[str, list[Printed]] = {}
@@ -197,7 +201,7 @@ def normalised(sheet: Sheet) -> list[Finding]:
                 23,
                 f"Table 23, {'KNN and SVM' if model == 'both' else label(model)}",
                 f"mean accuracies scaled per dataset, best = 100, worst = 0 ({scale})",
-                f"their deviations allow at most {best} of the {n} datasets to have a best selector"
+                f"their standard deviations allow at most {best} of the {n} datasets to have a best selector"
                 if best < n
                 else f"possible: up to {best} values of 100",
                 HOLDS if best >= n else FAILS,
@@ -212,7 +216,7 @@ def normalised(sheet: Sheet) -> list[Finding]:
 
 def _at_most(cell: Printed, n: int) -> int:
     assert cell.mean is not None and cell.std is not None
-    # Rounding in favour of the paper; taking ± for the population deviation is in its favour too.
+    # Rounding in favour of the paper; taking ± for the population standard deviation is in its favour too.
     return attainable.most_at_top(cell.mean + 0.005, cell.std + 0.005, 100.0, n)
 
 

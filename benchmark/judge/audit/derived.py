@@ -44,7 +44,7 @@ DDOF = {1: "sample", 0: "population"}
 def rank_rows(
     sheet: Sheet, table: int, ties: str = "min", missing: str = "mean", ddof: int = 1
 ) -> dict[str, tuple[float, float]]:
-    """Mean and deviation of each method's ranks, from the printed accuracies."""
+    """Mean and standard deviation of each method's ranks, from the printed accuracies."""
     methods, datasets = sheet.methods(table, ACCURACY), sheet.datasets(table, ACCURACY)
     scores = [[sheet.cell(table, m, d, ACCURACY).mean for d in datasets] for m in methods]
     rows = stats.over_datasets(stats.ranks(scores, ties, missing), ddof)
@@ -65,7 +65,7 @@ def _as_printed(row: tuple[float, float], cell: Printed) -> bool:
 
 
 def rank_deviation(sheet: Sheet, table: int) -> int:
-    """The deviation, sample or population, that reproduces more of a table's rank column."""
+    """The standard deviation, sample or population, that reproduces more of a table's rank column."""
     return max(DDOF, key=lambda ddof: len(matching(sheet, table, "min", "mean", ddof)))
 
 
@@ -101,12 +101,14 @@ def _why_not(
     if abs(gap) > 0.5 and abs(gap - round(gap)) < 0.006:
         parts.append(f"The mean is off by exactly {abs(round(gap))}, as by a mistyped digit.")
     if stats.equal_as_printed(other[1], cell.std, 2):
-        parts.append(f"The printed deviation is the {convention} one, unlike in the other rows.")
+        parts.append(
+            f"The printed standard deviation is the {convention} one, unlike in the other rows."
+        )
     return " ".join(parts)
 
 
 def rank_rules(sheet: Sheet) -> list[Finding]:
-    """Which rule for ties, missing cells and deviations the printed ranks follow."""
+    """Which rule for ties, missing cells and standard deviations the printed ranks follow."""
     counts = {
         name: len(matching(sheet, 2, *rule, ddof=rank_deviation(sheet, 2)))
         for name, rule in RULES.items()
@@ -123,16 +125,18 @@ def rank_rules(sheet: Sheet) -> list[Finding]:
             "Table 2, caption",
             "ranks over all methods; where a cell is missing, from the accuracies of the others",
             f"{counts[first]} of {rows} rows if a missing cell counts as the mean of the others, "
-            f"ties share the best rank and the deviation is the {DDOF[conventions[2]]} one; "
+            f"ties share the best rank and the standard deviation is the {DDOF[conventions[2]]} one; "
             + ", ".join(f"{name} {counts[name]}" for name in rest),
             HOLDS if best else FAILS,
         ),
         Finding(
             "t15-rank-deviation",
             15,
-            "Tables 2 and 15, deviation of ranks",
+            "Tables 2 and 15, standard deviation of ranks",
             "one ± in both tables",
-            ", ".join(f"Table {t}: {DDOF[ddof]} deviation" for t, ddof in conventions.items()),
+            ", ".join(
+                f"Table {t}: {DDOF[ddof]} standard deviation" for t, ddof in conventions.items()
+            ),
             HOLDS if agree else FAILS,
             "" if agree else "The two rank columns cannot be compared as they stand.",
         ),

@@ -77,7 +77,7 @@ def _same(sheet: Sheet, name: str, dataset: str, keys: Sequence[Key]) -> Finding
 
 
 def _agree(a: tuple[float | None, float | None], b: tuple[float | None, float | None]) -> bool:
-    """Equal means, and equal deviations where both are printed (Table 7 prints none)."""
+    """Equal means, and equal standard deviations where both are printed (Table 7 prints none)."""
     return a[0] == b[0] and (a[1] == b[1] or None in (a[1], b[1]))
 
 

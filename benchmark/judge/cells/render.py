@@ -24,14 +24,14 @@ LEGEND = (
         "where it was run."
     ),
     (
-        "`exact`: mean and deviation round to what is printed. `within noise`: the means are shown "
-        "to lie closer than one printed deviation, by a test of equivalence (two one-sided Welch "
-        f"t-tests, p < {ALPHA}); `differs`: that is not shown. With {RUNS} runs and equal deviations "
-        "gaps up to half a deviation pass. The test takes the two sides for independent although "
+        "`exact`: mean and standard deviation round to what is printed. `within noise`: the means are shown "
+        "to lie closer than one printed standard deviation, by a test of equivalence (two one-sided Welch "
+        f"t-tests, p < {ALPHA}); `differs`: that is not shown. With {RUNS} runs and equal standard deviations "
+        "gaps up to half a standard deviation pass. The test takes the two sides for independent although "
         "they share their splits, so it errs towards `differs`; `p_welch` is of a test of difference."
     ),
     (
-        "Where no deviation between runs is printed (the ± of numbers of features is between "
+        "Where no standard deviation between runs is printed (the ± of numbers of features is between "
         f"samples), the margin is {SHARE:.0%} of the printed number, and ours stands in the test for "
         "both sides. Three kinds of cells count as `within noise` unless shown to differ: mean "
         "ranks, by a sign-flip test over datasets; rank differences, by the range of 95 % of "

@@ -102,7 +102,7 @@ function runGrid(values, failed, decimals) {
       folds.map((f) => h("td", { "data-split": `${r}f${f}` }, at(`${r}f${f}`))))))));
 }
 
-/** Every run as a dot, our mean with its interval, and the paper's mean ± deviation. */
+/** Every run as a dot, our mean with its interval, and the paper's mean ± standard deviation. */
 function strip(values, names, decimals, cell, printed) {
   const width = Math.max(260, Math.min(688, innerWidth - 72)), pad = 14, size = 4.5;
   const known = values.map((v, i) => ({ v, name: names[i] })).filter((run) => run.v !== null).sort((a, b) => a.v - b.v);
@@ -136,7 +136,7 @@ function strip(values, names, decimals, cell, printed) {
     ticks.map((t) => [s("line", { class: "axis", x1: x(t), x2: x(t), y1: axis, y2: axis + 4 }), s("text", { x: x(t), y: axis + 16 }, String(t))]),
     marks,
     known.map((run) => s("circle", { cx: x(run.v).toFixed(1), cy: base - size - run.level * 2 * size, r: size - 0.5, "data-tip": `${run.name}: ${run.v.toFixed(decimals)}` }))),
-  h("figcaption", {}, h("span", {}, h("i.dot", {}), "a run"), h("span", {}, h("i.line", {}), "our mean, 95 % interval"), paper && h("span", {}, h("i.diamond", {}), paper[1] ? "paper, ± deviation" : "paper")));
+  h("figcaption", {}, h("span", {}, h("i.dot", {}), "a run"), h("span", {}, h("i.line", {}), "our mean, 95 % interval"), paper && h("span", {}, h("i.diamond", {}), paper[1] ? "paper, ± standard deviation" : "paper")));
 }
 
 function ticksOf(low, high) {

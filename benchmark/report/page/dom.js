@@ -45,7 +45,7 @@ const kind = (word) => "v-" + word.replaceAll(" ", "-");
 const symbol = (word) => (words.has(word) ? words.get(word).symbol : "");
 const plural = (n, one, many) => `${n.toLocaleString("en")} ${n === 1 ? one : many || one + "s"}`;
 
-/** `83.05 ± 9.93`, the deviation a little quieter. */
+/** `83.05 ± 9.93`, the standard deviation a little quieter. */
 function number(pair) {
   if (!pair || !pair.length) return null;
   return [pair[0].replace("-", "−"), pair[1] !== undefined && h("small", {}, " ± " + pair[1])];

@@ -30,7 +30,7 @@ function overview() {
         h("dt", {}, h("a", { href: `#cells?verdict=${encodeURIComponent(w.word)}` }, chip(w.word)), " ", h("b", {}, String(n(w.word)))),
         h("dd", {}, w.meaning)))),
     h("p.note", {},
-      "“Within noise” has to be shown, and still lets gaps of up to half a deviation pass; ranks, rank differences and " +
+      "“Within noise” has to be shown, and still lets gaps of up to half a standard deviation pass; ranks, rank differences and " +
       "p-values have it unless they are shown to differ. A cell counts by the settings known to reproduce it where they were run, and otherwise by the settings that the paper’s own rule chooses. Times were " +
       "taken on other hardware than the paper’s, so they are expected to differ."),
     h("h2", {}, "Table by table"),
