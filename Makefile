@@ -43,6 +43,7 @@ SEEDS := 43 44 45 46
 comma := ,
 seeds = $(subst $() ,$(comma),$(foreach seed,$(SEEDS),$(1):random_state=$(seed)))
 campaign: .venv/.installed ## The runs behind the shipped tables
+	-$(RUN) --models $(call seeds,rf),$(call seeds,lightgbm) --datasets $(REAL)
 	-$(TUNE) --models rf,lightgbm,lasso --datasets $(TABULAR)
 	-$(TUNE) --models mlp,realx,protogate,lspin --datasets $(TABULAR) --quick
 	-$(TUNE) --models stg --datasets colon,toxicity --quick
@@ -57,7 +58,7 @@ campaign: .venv/.installed ## The runs behind the shipped tables
 	-$(TUNE) --models realx,tabnet,lspin,llspin,protogate --datasets $(SYNTHETIC) --quick
 	-$(TUNE) --models protogate-global,protogate-local --datasets $(REAL) --quick
 	-$(TUNE) --models mlp,invase --datasets $(REAL) --quick
-	-$(RUN) --models $(call seeds,rf),$(call seeds,lightgbm),$(call seeds,mlp) --datasets $(REAL)
+	-$(RUN) --models $(call seeds,mlp) --datasets $(REAL)
 	-$(TUNE) --models lspin,llspin --datasets lung,prostate,toxicity --quick
 	-$(TUNE) --models stg --datasets $(REAL),$(SYNTHETIC) --quick
 	-$(TUNE) --models invase,l2x --datasets $(REAL),$(SYNTHETIC) --quick

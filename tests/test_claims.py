@@ -25,8 +25,8 @@ from benchmark.run.records import Store
 from benchmark.tables import statistics as stats
 from benchmark.tables.computed import with_computed
 from benchmark.tables.recipes import read_recipe
-from benchmark.tables.statistics import Verdict
 from benchmark.tables.table import Gap, Result, Table
+from benchmark.tables.verdict import Verdict
 
 BA = "balanced_accuracy"
 NUMBER = r"\d+\.\d+"
@@ -36,7 +36,7 @@ SETS = paper.DATASETS
 AT_HAND = ("colon", "lung", "prostate", "toxicity")
 
 
-def result(method, dataset, metric, values, edition="prescribed"):
+def result(method, dataset, metric, values, edition="rule"):
     """A cell of a table; a word is the reason why it has no value."""
     gap = Gap(values, f"{values} on purpose") if isinstance(values, str) else None
     values = () if gap else tuple(values)
@@ -64,7 +64,7 @@ def built(cells, tmp_path=None):
     return tables
 
 
-def judged(name, cells, edition="prescribed", tmp_path=None):
+def judged(name, cells, edition="rule", tmp_path=None):
     return check.judge(ALL[name], evidence.InRuns(built(cells, tmp_path), edition))[0]
 
 
@@ -209,7 +209,7 @@ def test_redraws_are_the_same_every_time_and_other_ones_per_dataset():
 
 
 def test_the_first_entry_is_the_mean_itself():
-    value = evidence.InRuns(built({(2, "knn", "colon", BA): range(25)}), "prescribed").value(
+    value = evidence.InRuns(built({(2, "knn", "colon", BA): range(25)}), "rule").value(
         2, "knn", "colon", BA
     )
     assert value.numbers[0] == 12
@@ -221,7 +221,7 @@ def test_the_first_entry_is_the_mean_itself():
 
 def test_without_runs_nothing_can_be_said():
     for claim in check.judge_all(built({})):
-        assert list(claim.ours) == ["prescribed"]
+        assert list(claim.ours) == ["rule"]
         assert (claim.outcome.word, claim.outcome.support) == (TOO_FEW, None)
         assert claim.outcome.known == 0 < claim.outcome.comparisons
         assert claim.outcome.missing
@@ -391,10 +391,10 @@ def test_rank_differences_come_from_the_runs_of_all_ten(tmp_path):
         for metric, mean, std in ((BA, 55, 8), ("f1_select", 0.2, 0.1))
     }
     tables = built(cells, tmp_path)
-    runs = evidence.InRuns(tables, "prescribed")
+    runs = evidence.InRuns(tables, "rule")
     for method in methods:
         value = runs.value(22, method, "syn1", "rank_difference")
-        stored = tables["table22"].results[method, "syn1", "rank_difference", "prescribed"]
+        stored = tables["table22"].results[method, "syn1", "rank_difference", "rule"]
         assert value.numbers[0] == stored.mean
         assert len(set(value.numbers)) > 3
     found = judged("never-positive", cells, tmp_path=tmp_path)
@@ -402,17 +402,17 @@ def test_rank_differences_come_from_the_runs_of_all_ten(tmp_path):
     del cells[22, "l2x", "syn1", BA], cells[22, "l2x", "syn2", BA], cells[22, "l2x", "syn3", BA]
     lost = judged("never-positive", cells, tmp_path=tmp_path)
     assert lost.word == TOO_FEW
-    assert "needs all 10 methods; 1 are missing" in lost.evidence
+    assert "needs all 10 methods; missing: 1" in lost.evidence
 
 
-def test_the_published_edition_is_shown_where_it_has_cells_of_its_own():
+def test_recovered_settings_are_shown_where_they_have_cells_of_their_own():
     cells = accuracies(FIRST, ["colon"])
     plain = check.judge_all(built(cells), ["top-three"])[0]
-    assert list(plain.ours) == ["prescribed"]
-    cells |= {(2, m, "colon", BA, "published"): [99.0] * 25 for m in ("ridge", "svm", "mlp")}
+    assert list(plain.ours) == ["rule"]
+    cells |= {(2, m, "colon", BA, "recovered"): [99.0] * 25 for m in ("ridge", "svm", "mlp")}
     both = check.judge_all(built(cells), ["top-three"])[0]
     assert both.outcome.word == SO_FAR
-    assert (both.ours["published"].word, both.ours["published"].evidence) == (FAILS, "colon 4")
+    assert (both.ours["recovered"].word, both.ours["recovered"].evidence) == (FAILS, "colon 4")
 
 
 def test_times_are_drawn_from_their_repeats():
@@ -443,7 +443,7 @@ def test_values_over_some_datasets_only_count_so_far():
     part = Gap("incomplete", "over 2 of 7 datasets (colon, lung)")
     for place, whole in tables["table23"].results.items():
         tables["table23"].results[place] = replace(whole, gap=part)
-    found, _ = check.judge(ALL["transfer-knn"], evidence.InRuns(tables, "prescribed"))
+    found, _ = check.judge(ALL["transfer-knn"], evidence.InRuns(tables, "rule"))
     assert (found.word, found.support, found.missing) == (SO_FAR, None, "the other datasets")
     assert found.evidence == (
         "3 of 3 comparisons; closest: KNN, ProtoGate 48.00 against KNN, ProtoGate-local 47.00, "
@@ -539,11 +539,11 @@ def some(results):
 def test_text_has_a_block_per_claim(some):
     text = claims_render.render(some, "text")
     assert text.startswith(
-        "3 claims. paper: 3 holds. prescribed: 2 holds so far, 1 not enough runs."
+        "3 claims. paper: 3 holds. paper's rule: 2 holds so far, 1 not enough runs."
     )
     assert "\nACCURACY\n" in text and "\nABLATIONS\n" in text
     assert "top-three  [Section 4.1; Table 2]\n" in text
-    assert "  prescribed  holds so far (100 %): colon 1 of 8, lung 1 of 8, at hand: colon" in text
+    assert "  paper's rule        holds so far (100 %): colon 1 of 8, lung 1 of 8, at hand:" in text
     assert "read as: generally: in most comparisons" in text
     assert max(map(len, text.splitlines())) <= 100
 
@@ -560,19 +560,19 @@ def test_markdown_tables_are_rectangular(some):
 def test_csv_has_a_line_per_claim_and_side(some):
     rows = list(csv.DictReader(io.StringIO(claims_render.render(some, "csv"))))
     assert [(r["id"], r["side"]) for r in rows] == [
-        (c.statement.id, side) for c in some for side in ("paper", "prescribed")
+        (c.statement.id, side) for c in some for side in ("paper", "paper's rule")
     ]
-    mine = next(r for r in rows if (r["id"], r["side"]) == ("top-three", "prescribed"))
+    mine = next(r for r in rows if (r["id"], r["side"]) == ("top-three", "paper's rule"))
     assert (mine["verdict"], mine["support"], mine["known"]) == (SO_FAR, "1", "2")
     assert mine["datasets"] == "colon lung"
 
 
 def test_json_holds_everything(some):
     value = json.loads(claims_render.render(some, "json"))
-    assert value["totals"]["prescribed"] == {SO_FAR: 2, TOO_FEW: 1}
+    assert value["totals"]["paper's rule"] == {SO_FAR: 2, TOO_FEW: 1}
     assert [c["verdict"] for c in value["claims"]] == [c.outcome.word for c in some]
     assert value["claims"][0]["statement"]["rivals"]
-    assert value["claims"][0]["ours"]["prescribed"]["support"] == 1.0
+    assert value["claims"][0]["ours"]["rule"]["support"] == 1.0
 
 
 @pytest.mark.parametrize(
@@ -581,11 +581,11 @@ def test_json_holds_everything(some):
 )
 def test_rare_redraws_are_not_rounded_away(support, shown):
     outcome = check.Outcome(SO_FAR, "x", 1, 1, 1, support)
-    claim = check.Claim(ALL["top-three"], ON_PAPER["top-three"], {"prescribed": outcome})
+    claim = check.Claim(ALL["top-three"], ON_PAPER["top-three"], {"rule": outcome})
     assert f"| holds so far ({shown}) |" in claims_render.render([claim], "md")
 
 
-def test_the_verb_prints_and_always_ends_well(results, capsys):
+def test_the_command_prints_and_always_ends_well(results, capsys):
     words = ["claims", "--results", str(results), "--only", "top-three"]
     assert main([*words, "--format", "json"]) == 0
     assert json.loads(capsys.readouterr().out)["claims"][0]["verdict"] == SO_FAR

@@ -95,7 +95,7 @@ every_model = pytest.mark.parametrize("name", list(models()))
 @every_model
 def test_registry_settings_are_accepted_and_stored_unchanged(name):
     entry = models()[name]
-    for point in [{}, *entry.search.points(), *entry.published.values()]:
+    for point in [{}, *entry.search.points(), *entry.recovered.values()]:
         params = {**entry.params, **point}
         model = load_class(entry)(**params, random_state=7)
         stored = model.get_params()

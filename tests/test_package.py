@@ -84,7 +84,7 @@ def test_the_wheel_runs_from_another_folder(site, tmp_path):
     assert done.returncode == 0, done.stderr
     assert "knn" in done.stdout
     assert len(list((tmp_path / "results").rglob("r*f*.json"))) == 10
-    assert "71.65 ± 12.03" in run(site, tmp_path, "table", "2").stdout
+    assert "71.65 ± 12.03" in run(site, tmp_path, "table", "2", "--format", "md").stdout
     assert not list(site.rglob("r*f*.json")), "results belong into the working folder"
 
 

@@ -1,4 +1,4 @@
-"""The published numbers that the project carries as data."""
+"""The printed numbers that the project carries as data."""
 
 import pytest
 
@@ -7,7 +7,7 @@ from benchmark.protocol import registry
 from benchmark.tables.recipes import catalogue
 
 
-def test_every_published_cell_is_there():
+def test_every_printed_cell_is_there():
     assert sum(len(paper.cells(table)) for table in paper.tables()) == 648
     assert paper.tables() == [2, 3, 7, *range(10, 24)]
     assert len(paper.cells(2)) == 17 * 8

@@ -239,3 +239,18 @@ def tell_failures(failures: list[dict[str, Any]]) -> None:
         say(
             f"  {count} x {kind} ({FAILURES[kind]}), e.g. {first['key']}: {first['error']['message']}"
         )
+
+
+def table_form(group: argparse.ArgumentParser) -> None:
+    group.add_argument(
+        "--format",
+        choices=["text", "md", "csv", "tex", "json"],
+        default="text",
+        help="text (default): our means and verdicts, at most 100 columns; md adds standard deviations "
+        "and remarks, csv and json are for computing, tex is for a paper",
+    )
+    group.add_argument(
+        "--paper",
+        action="store_true",
+        help="in text, the printed numbers beside ours (on a terminal they are always there, in grey)",
+    )

@@ -23,18 +23,26 @@ def claims(arguments: argparse.Namespace) -> int:
     nothing. Only cells with all runs count. `holds` and `does not hold` are final: no missing run
     can change them. `holds so far` and `does not hold so far` are about the cells at hand while
     others are missing. `not enough runs`: nothing can be compared yet. The percentage is the share
-    of 1000 redraws of our runs in which the claim holds. The claims are the output: the exit code
-    is 0."""
+    of 1000 redraws of our runs in which the claim holds. What it all comes to stands at the end. The
+    claims are the output: the exit code is 0."""
+    from benchmark.judge import answer
     from benchmark.judge.claims import check as sentences
     from benchmark.judge.claims import render as claims_render
 
-    judged = sentences.build(arguments.results, arguments.only)
-    print(claims_render.render(judged, arguments.format))
+    if arguments.only:
+        print(
+            claims_render.render(
+                sentences.build(arguments.results, arguments.only), arguments.format
+            )
+        )
+        return OK
+    found, judged = answer.build(arguments.results)
+    print(claims_render.render(judged, arguments.format, found))
     return OK
 
 
 def compare(arguments: argparse.Namespace) -> int:
-    """Put our value beside every published cell, with a verdict and its reason; trains nothing.
+    """Put our value beside every printed cell, with a verdict and its reason; trains nothing.
     Exit code 1 if settings known to reproduce a printed cell give another number, else 0."""
     from benchmark.judge.cells import ledger
     from benchmark.judge.cells import render as ledger_render
@@ -44,5 +52,5 @@ def compare(arguments: argparse.Namespace) -> int:
     changed = ledger.regressions(lines)
     for line in changed:
         cell = line.printed
-        say(f"differs: table {cell.table}, {cell.method} {cell.dataset} {cell.metric}")
+        say(f"not equal: table {cell.table}, {cell.method} {cell.dataset} {cell.metric}")
     return FAILED if changed else OK

@@ -27,6 +27,7 @@ from benchmark.cli.arguments import (
     positive,
     quick,
     results,
+    table_form,
     what,
     workers,
 )
@@ -126,7 +127,7 @@ def parser() -> argparse.ArgumentParser:
         default="auto",
         help="auto (default): what `tune` has chosen for the model, with the overrides that are "
         "named, else the registry's defaults; tuned: what it has chosen for just these overrides; "
-        "published: what reproduces the printed cell, where that is known",
+        "recovered: what gives the printed cell, where that is known",
     )
 
     sub = command("tune", run.tune, "choose settings by validation score", what, how, data_dir)
@@ -140,7 +141,7 @@ def parser() -> argparse.ArgumentParser:
         "table", tables.table, "a table of the paper, from the records that exist", results
     )
     sub.add_argument("number", help="2, or the name of a recipe (`list tables`)")
-    sub.add_argument("--format", choices=["md", "csv", "tex", "json"], default="md")
+    table_form(sub)
 
     sub = command(
         "figure", tables.figure, "draw a figure of the paper from the records that exist", results
@@ -166,7 +167,7 @@ def parser() -> argparse.ArgumentParser:
     sub.add_argument("--format", choices=["text", "md", "csv", "json"], default="text")
 
     sub = command(
-        "compare", judge.compare, "every published cell beside ours, with a verdict", results
+        "compare", judge.compare, "every printed cell beside ours, with a verdict", results
     )
     sub.add_argument(
         "--table", type=positive, action="append", metavar="N", help="only this table (repeatable)"
@@ -244,7 +245,7 @@ def parser() -> argparse.ArgumentParser:
     quick(sub)
     sub.add_argument("--models", type=names, help="only these models")
     sub.add_argument("--datasets", type=names, help="only these datasets")
-    sub.add_argument("--format", choices=["md", "csv", "tex", "json"], default="md")
+    table_form(sub)
     sub.add_argument(
         "--reports", type=Path, default=Path("reports"), help="where tables are written"
     )

@@ -28,7 +28,7 @@ SETTINGS = {
     "auto": ("own", "base", "default"),
     "default": ("default",),
     "tuned": ("own",),
-    "published": ("published",),
+    "recovered": ("recovered",),
 }
 """What `run --settings` takes -> where the settings come from, in this order."""
 
@@ -163,7 +163,7 @@ def run(arguments: argparse.Namespace) -> int:
         print(FORMATS[arguments.format](rows))
     tell_failures(report.failures)
     unknown = [f"{cell.model} on {cell.data.label}" for cell, setting in chosen if setting is None]
-    if unknown and arguments.settings == "published":
+    if unknown and arguments.settings == "recovered":
         say(f"No settings are known to reproduce the printed cell: {', '.join(unknown)}.")
     if report.failures:
         return FAILED

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import argparse
 import json
+import sys
+import textwrap
 import time
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from benchmark.cli.arguments import means_of, tell_failures
 from benchmark.cli.codes import FAILED, GAPS, OK
@@ -13,6 +15,9 @@ from benchmark.progress import say
 from benchmark.protocol import registry
 from benchmark.protocol.spec import UserError
 from benchmark.tables.recipes import catalogue
+
+if TYPE_CHECKING:
+    from benchmark.tables.table import Table
 
 
 def status(arguments: argparse.Namespace) -> int:
@@ -32,12 +37,20 @@ def status(arguments: argparse.Namespace) -> int:
 
 def table(arguments: argparse.Namespace) -> int:
     """Build a table from the records that exist; trains nothing. Gaps are shown with a reason."""
-    from benchmark.tables import render
     from benchmark.tables.build import build_table
 
     built = build_table(table_name(arguments.number), arguments.results)
-    print(render.FORMATS[arguments.format](built))
+    print(_as_asked(built, arguments))
     return OK if built.complete else GAPS
+
+
+def _as_asked(built: Table, arguments: argparse.Namespace) -> str:
+    from benchmark.tables import render
+
+    if arguments.format != "text":
+        return render.FILES[arguments.format](built)
+    terminal = sys.stdout.isatty()
+    return render.to_terminal(built, paper=arguments.paper or terminal, grey=terminal)
 
 
 def figure(arguments: argparse.Namespace) -> int:
@@ -85,8 +98,8 @@ def reproduce(arguments: argparse.Namespace) -> int:
     are not at hand and cannot be downloaded leave gaps; everything else goes on."""
     from dataclasses import replace
 
+    from benchmark.judge import answer
     from benchmark.report import write_table
-    from benchmark.tables import render
     from benchmark.tables.build import build_table
     from benchmark.tables.reproduce import fill
 
@@ -102,7 +115,10 @@ def reproduce(arguments: argparse.Namespace) -> int:
         say("\nStopped; finished runs are kept. The table as it is now:")
     built = build_table(name, arguments.results)
     write_table(built, arguments.reports)
-    print(render.FORMATS[arguments.format](built))
+    if name == answer.TABLE and arguments.format == "text":
+        found, _ = answer.build(arguments.results)
+        print(*(textwrap.fill(text, 100) for text in found.sentences), sep="\n\n", end="\n\n")
+    print(_as_asked(built, arguments))
     say(f"Written to {arguments.reports}/{name}.md, .csv, .tex and .json.")
     tell_failures(failures)
     complete = built.has(arguments.models, arguments.datasets)

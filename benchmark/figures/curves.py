@@ -20,10 +20,9 @@ from matplotlib.lines import Line2D
 from benchmark import paper
 from benchmark.figures import numbers, style
 from benchmark.protocol import registry
-from benchmark.protocol.plan import Cell
+from benchmark.protocol.plan import Cell, keys_of
 from benchmark.protocol.spec import UserError
 from benchmark.run.records import Store
-from benchmark.tables.measured import keys_of
 from benchmark.tables.statistics import RUNS
 
 COMMAND = "python -m benchmark reproduce table2"

@@ -18,10 +18,9 @@ from matplotlib.lines import Line2D
 from benchmark import paper
 from benchmark.figures import style
 from benchmark.protocol import registry
-from benchmark.protocol.plan import Cell
+from benchmark.protocol.plan import Cell, keys_of
 from benchmark.protocol.spec import UserError
 from benchmark.run.records import Store
-from benchmark.tables.measured import keys_of
 from benchmark.tables.statistics import RUNS
 
 GLOBAL = (0.0, 1e-4, 3e-4, 5e-4, 7e-4, 1e-3)

@@ -47,10 +47,12 @@ PANELS = (
 )
 
 LOOKS = {
-    "exact": style.Look(style.BLUE, "o", 4),
-    "within noise": style.Look(style.SKY, "o", 4),
-    "differs": style.Look(style.VERMILION, "X", 4.5),
+    "equal": style.Look(style.BLUE, "o", 4),
+    "equivalent": style.Look(style.SKY, "o", 4),
+    "inconclusive": style.Look(style.GREY, "o", 3.5),
+    "different": style.Look(style.VERMILION, "X", 4.5),
     ledger.INCONSISTENT: style.Look(style.PURPLE, "D", 3.5),
+    "other hardware": style.Look(style.GREY, "D", 3),
 }
 """How the verdicts that compare are drawn; the others have nothing to compare."""
 
@@ -170,12 +172,12 @@ def _points(axes: Axes, cells: Sequence[Point]) -> None:
 
 
 def _name(axes: Axes, cells: Sequence[Point]) -> None:
-    """The accuracies furthest from the paper's, among those that differ beyond noise."""
+    """The accuracies furthest from the paper's, among those that are different."""
 
     def gap(point: Point) -> float:
         return abs(point.difference)
 
-    far = sorted((c for c in cells if c.word == "differs"), key=gap, reverse=True)[:NAMED]
+    far = sorted((c for c in cells if c.word == "different"), key=gap, reverse=True)[:NAMED]
     names = [labels.Name(point.paper, point.ours, point.name, 4) for point in far]
     labels.place(axes, names, [(point.paper, point.ours) for point in cells])
 

@@ -135,17 +135,15 @@ def _pairs(spec: Mapping[str, Any], store: Store) -> list[Effect]:
     made = []
     for dataset in datasets:
         sides = {
-            (dataset if variant else a): first.results.get(
-                (a, dataset, ACCURACY.name, "prescribed")
-            ),
+            (dataset if variant else a): first.results.get((a, dataset, ACCURACY.name, "rule")),
             (others[dataset] if variant else b): second.results.get(
-                (b, others[dataset], ACCURACY.name, "prescribed")
+                (b, others[dataset], ACCURACY.name, "rule")
             ),
         }
         where = f"{a}: accuracy" if variant else f"accuracy on {dataset}"
         made.append(_compare(where, sides, paired=not variant))
         counts = [
-            table.results.get((model, place, FEATURES.name, "prescribed"))
+            table.results.get((model, place, FEATURES.name, "rule"))
             for table, model, place in ((first, a, dataset), (second, b, others[dataset]))
         ]
         if not variant and all(c and c.complete for c in counts):
@@ -203,7 +201,7 @@ def _editions(spec: Mapping[str, Any], store: Store) -> list[Effect]:
         )
         for dataset in spec["datasets"]
         for metric in (ACCURACY, FEATURES)
-        if (model, dataset, metric.name, "prescribed") in table.results
+        if (model, dataset, metric.name, "rule") in table.results
     ]
 
 
@@ -240,7 +238,7 @@ def _rank_deviations(_spec: Mapping[str, Any], _store: Store) -> list[Effect]:
 
 def _adtm_readings(_spec: Mapping[str, Any], store: Store) -> list[Effect]:
     """Our Table 2 by both readings."""
-    table = replace(build_from(store, "table2"), editions=("prescribed",))
+    table = replace(build_from(store, "table2"), editions=("rule",))
     assert table.recipe.rank is not None
     table = with_summaries(table, table.recipe.rank)
     methods, datasets = table.ranked
@@ -251,7 +249,7 @@ def _adtm_readings(_spec: Mapping[str, Any], store: Store) -> list[Effect]:
     found = []
     for method in methods:
         means, pooled = (
-            table.summaries[method, "prescribed", name].ours
+            table.summaries[method, "rule", name].ours
             for name in ("adtm_percent", "adtm_pooled_percent")
         )
         if means and pooled:
@@ -263,7 +261,7 @@ def _adtm_readings(_spec: Mapping[str, Any], store: Store) -> list[Effect]:
 def _records(model: str, dataset: str, store: Store) -> list[dict[str, Any]]:
     """The records of a complete cell with its chosen settings."""
     table = _table([model], [dataset], store)
-    result = table.results[model, dataset, ACCURACY.name, "prescribed"]
+    result = table.results[model, dataset, ACCURACY.name, "rule"]
     if not result.complete:
         return []
     folder = f"{model}/{registry.data_ref(dataset).folder}/{result.setting}"
@@ -335,7 +333,7 @@ def _truths(spec: Mapping[str, Any], store: Store) -> list[Effect]:
         _compare(
             f"{model}: F1 of the selected features on {dataset}",
             {
-                label: table.results.get((model, dataset, metric.name, "prescribed"))
+                label: table.results.get((model, dataset, metric.name, "rule"))
                 for label, metric in truths.items()
             },
             paired=True,
@@ -349,7 +347,7 @@ def _flagged(spec: Mapping[str, Any], store: Store) -> list[Effect]:
     """Our cells that failed to converge, and the paper's dashes beside which we have no runs."""
     found = []
     for name in spec["tables"]:
-        table = replace(build_from(store, name), editions=("prescribed",))
+        table = replace(build_from(store, name), editions=("rule",))
         for result in table.shown:
             if result.metric != ACCURACY.name:
                 continue

@@ -38,8 +38,8 @@ class Pair:
 
 
 def build(results: Path, table: str = "table2") -> list[Pair]:
-    """All pairs of complete cells, with the prescribed settings."""
-    return pairs(build_table(table, results, ["prescribed"]))
+    """All pairs of complete cells, with settings chosen by the paper's rule."""
+    return pairs(build_table(table, results, ["rule"]))
 
 
 def pairs(table: Table) -> list[Pair]:
@@ -49,7 +49,7 @@ def pairs(table: Table) -> list[Pair]:
         cells = [
             (row.label, result.values)
             for row in table.rows
-            if (result := table.results.get((row.method, dataset, METRIC, "prescribed")))
+            if (result := table.results.get((row.method, dataset, METRIC, "rule")))
             and result.complete
         ]
         tests = [
@@ -65,7 +65,7 @@ def pairs(table: Table) -> list[Pair]:
 def to_markdown(found: Sequence[Pair]) -> str:
     """One matrix per dataset: row minus column, in bold where the difference is clear."""
     about = (
-        f"Row minus column in points of balanced accuracy over {stats.RUNS} paired runs, prescribed "
+        f"Row minus column in points of balanced accuracy over {stats.RUNS} paired runs, settings by the paper's rule "
         f"settings. **Bold**: p < {stats.ALPHA} by the corrected resampled t-test after Holm's "
         f"adjustment within the dataset."
     )

@@ -1,4 +1,4 @@
-"""The paper as data: every published cell, and the order in which the paper prints them."""
+"""The paper as data: every printed cell, and the order in which the paper prints them."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ DATASETS = ("colon", "lung", "meta-dr", "meta-pam", "prostate", "tcga-2y", "toxi
 
 @dataclass(frozen=True)
 class Printed:
-    """One published cell."""
+    """One printed cell."""
 
     table: int
     label: str
@@ -65,12 +65,12 @@ def tables() -> list[int]:
 
 
 def cells(table: int) -> list[Printed]:
-    """A table's published cells, in the paper's order."""
+    """A table's printed cells, in the paper's order."""
     return [row for row in _rows() if row.table == table]
 
 
 def cell(table: int, method: str, dataset: str, metric: str) -> Printed | None:
-    """One published cell; None if the table has no such cell."""
+    """One printed cell; None if the table has no such cell."""
     return _index().get((table, method, dataset, metric))
 
 

@@ -1,7 +1,7 @@
 """Which settings a cell of a table stands for, and where they come from.
 
-Two editions. `prescribed`: what the paper's rule chooses on the paper's grid, read from the choices
-that tuning wrote. `published`: what reproduces the printed cell, from the registry, where known.
+Two editions. `rule`: what the paper's rule chooses on the paper's grid, read from the choices
+that tuning wrote. `recovered`: what reproduces the printed cell, from the registry, where known.
 Everybody who needs the settings of a cell asks `resolve`.
 """
 
@@ -18,7 +18,8 @@ from benchmark.files import write_atomic
 from benchmark.protocol.plan import Cell
 from benchmark.protocol.spec import UserError, digest
 
-EDITIONS = ("prescribed", "published")
+EDITIONS = ("rule", "recovered")
+EDITION_NAMES = {"rule": "paper's rule", "recovered": "recovered settings"}
 
 
 @dataclass(frozen=True)
@@ -139,7 +140,7 @@ class Setting:
     params: dict[str, Any]
     """On top of the registry's defaults."""
     origin: str
-    """tuned (or nothing to choose) | published | default"""
+    """tuned (or nothing to choose) | recovered | default"""
     choice: Choice | None = None
 
 
@@ -152,7 +153,7 @@ def resolve(results: Path, cell: Cell, *sources: str, read: Reader | None = None
 
     `own`        chosen for this model with its overrides
     `base`       chosen for the model without its overrides, which are added
-    `published`  what reproduces the printed cell
+    `recovered`  what reproduces the printed cell
     `default`    the registry's settings and the overrides, whether or not there is a search
     """
     for source in sources:
@@ -176,11 +177,11 @@ def _base(cell: Cell, read: Reader) -> Setting | None:
     return found and replace(found, params={**found.params, **cell.overrides})
 
 
-def _published(cell: Cell, _read: Reader) -> Setting | None:
-    known = cell.entry.published.get(cell.data.name)
+def _recovered(cell: Cell, _read: Reader) -> Setting | None:
+    known = cell.entry.recovered.get(cell.data.name)
     if known is None or cell.overrides or cell.data.options:
         return None
-    return Setting(known, "published")
+    return Setting(known, "recovered")
 
 
 def _default(cell: Cell, _read: Reader) -> Setting:
@@ -190,6 +191,6 @@ def _default(cell: Cell, _read: Reader) -> Setting:
 _SOURCES: dict[str, Callable[[Cell, Reader], Setting | None]] = {
     "own": _own,
     "base": _base,
-    "published": _published,
+    "recovered": _recovered,
     "default": _default,
 }

@@ -69,6 +69,15 @@ class Cell:
         ]
 
 
+def keys_of(cell: Cell, params: Mapping[str, Any]) -> tuple[RunSpec, tuple[str, ...]]:
+    """The first of the paper's 25 runs of a setting, and the keys of all."""
+    paper = Protocol()
+    [first] = cell.specs(params, Protocol(1, paper.folds))[:1]
+    # They differ in the split only, which comes last; hashing each would cost most of a table.
+    shared = first.key.rpartition("/")[0]
+    return first, tuple(f"{shared}/r{repeat}f{fold}" for repeat, fold in paper.splits())
+
+
 def _spelled(value: Any) -> str:
     """As parse_name reads it back: null and true, not None and True."""
     return value if isinstance(value, str) else json.dumps(value)

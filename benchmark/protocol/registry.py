@@ -61,11 +61,13 @@ class ModelEntry:
     family: str
     selects: str
     """none | global | local: whether and how the model selects features."""
+    deterministic: bool
+    """Whether it has no randomness: the same settings on the same data give the same number."""
     revision: int
     reference: str
     params: dict[str, Any]
     search: Search
-    published: dict[str, dict[str, Any]]
+    recovered: dict[str, dict[str, Any]]
     """Per dataset, the settings that reproduce the printed cell, where they are known."""
     by_group: dict[str, dict[str, Any]]
     """Other parameters and ranges for a group of datasets, e.g. the synthetic ones."""
@@ -131,11 +133,12 @@ def _read_model(name: str, entry: dict[str, Any], own: bool) -> ModelEntry:
         label=entry.get("label", name),
         family=entry.get("family", "own"),
         selects=entry.get("selects", "none"),
+        deterministic=entry.get("deterministic", False),
         revision=entry.get("revision", 1),
         reference=entry.get("reference", ""),
         params=entry.get("params", {}),
         search=read_search(entry),
-        published=entry.get("published", {}),
+        recovered=entry.get("recovered", {}),
         by_group=entry.get("group", {}),
         by_dataset=entry.get("dataset", {}),
     )

@@ -50,7 +50,7 @@ def write_page(results: Path, to: Path, step: Step = lambda _: None) -> list[Pat
 
 def write_table(table: Table, to: Path) -> list[Path]:
     """Write one table in every form; returns the paths."""
-    forms = {kind: form(table) for kind, form in render.FORMATS.items()}
+    forms = {kind: form(table) for kind, form in render.FILES.items()}
     return [_write(to / f"{table.recipe.name}.{kind}", text) for kind, text in forms.items()]
 
 
@@ -92,7 +92,10 @@ def _write_texts(judged: Judged, to: Path) -> list[Path]:
     texts = {
         **{f"ledger.{form}": ledger_render.render(judged.lines, form) for form in forms},
         **{f"audit.{form}": f(judged.findings) for form, f in audit_render.FORMATS.items()},
-        **{f"claims.{form}": claims_render.render(judged.claims, form) for form in forms},
+        **{
+            f"claims.{form}": claims_render.render(judged.claims, form, judged.answer)
+            for form in forms
+        },
         "DISCREPANCIES.md": discrepancies.to_markdown(judged.discrepancies),
         "discrepancies.json": discrepancies.to_json(judged.discrepancies),
         "pairwise.md": pairwise.to_markdown(judged.pairs),

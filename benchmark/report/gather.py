@@ -10,18 +10,22 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import benchmark
-from benchmark.judge import pairwise
+from benchmark.judge import pairwise, times
+from benchmark.judge.answer import Answer, answer
 from benchmark.judge.audit import audit, doubtful
 from benchmark.judge.audit.findings import FAILS, HOLDS, Finding, label, printed
 from benchmark.judge.cells import ledger
 from benchmark.judge.cells.ledger import INCONSISTENT, Line
 from benchmark.judge.cells.render import LEGEND, shown_value, why
 from benchmark.judge.pairwise import Pair
+from benchmark.judge.times import Order
 from benchmark.report.archive import SPLITS, Archive, surroundings
 from benchmark.report.tables import Gathered, editions, filled
 from benchmark.run.records import Store
+from benchmark.tables import pairing
 from benchmark.tables.convergence import MARK
-from benchmark.tables.render import FLAGGED, MARKS
+from benchmark.tables.pairing import Rho
+from benchmark.tables.render.words import FLAGGED, MARKS
 from benchmark.tables.table import Table
 
 if TYPE_CHECKING:
@@ -30,19 +34,21 @@ if TYPE_CHECKING:
     from benchmark.judge.discrepancies import Discrepancy
 
 MEANINGS = {
-    "exact": "mean and standard deviation equal in every printed digit",
-    "within noise": "not equal, but shown to be closer than the printed standard deviation between runs; where none is printed, than a tenth of the number",
-    "differs": "not shown to be that close",
+    "equal": "mean and standard deviation equal in every printed digit",
+    "equivalent": "the 90 % interval of the difference lies within half the printed standard deviation",
+    "different": "the 95 % interval of the difference excludes zero, and equivalence is not shown",
+    "inconclusive": "neither is shown",
     INCONSISTENT: "the printed number contradicts itself, another number or the text",
     "incomplete": "some of the planned runs are there",
     "failed": "all runs failed",
     "not run": "no runs yet, or not all of them",
     "data unavailable": "the dataset has to be fetched by hand and was not at hand",
     "not in paper": "the paper prints nothing to compare with",
+    "other hardware": "a time: only who is faster than whom can be compared",
 }
 SYMBOLS = {
     **MARKS, INCONSISTENT: "!", "incomplete": "…", "failed": "×", "not run": "–",
-    "data unavailable": "∅", "not in paper": "·",
+    "data unavailable": "∅", "not in paper": "·", "other hardware": "◦",
 }  # fmt: skip
 """A verdict is never told by its colour alone."""
 
@@ -60,6 +66,12 @@ class Judged:
     discrepancies: list[Discrepancy]
     pairs: list[Pair]
     """Our methods against each other."""
+    answer: Answer
+    """What it all comes to."""
+    times: list[Order]
+    """Who is faster than whom, in the paper and here."""
+    rho: dict[str, Rho]
+    """Dataset -> how much two trainings on the same splits have in common."""
     fidelity: dict[str, fidelity.Finding | None]
     """Our methods on their own papers' tasks; None where that was not run."""
 
@@ -70,12 +82,17 @@ def judge(store: Store, built: Mapping[str, Table]) -> Judged:
     from benchmark.judge import discrepancies
     from benchmark.judge.claims import check
 
+    lines, claims = ledger.compare(built), check.judge_all(built)
+    pairs = pairwise.pairs(built["table2"])
     return Judged(
-        ledger.compare(built),
+        lines,
         audit(),
-        check.judge_all(built),
+        claims,
         discrepancies.build(store.root, store),
-        pairwise.pairs(built["table2"]),
+        pairs,
+        answer(built["table2"], lines, pairs, claims),
+        times.orders(built),
+        pairing.measured(store, built["table2"].recipe),
         {e.name: fidelity.read(store.root, e) for e in fidelity.chosen(None)},
     )
 
@@ -96,6 +113,9 @@ def gather(
         ],
         "flag": {"mark": MARK, "meaning": FLAGGED},
         "editions": editions(),
+        "answer": asdict(judged.answer),
+        "times": [asdict(order) for order in judged.times],
+        "rho": {dataset: asdict(rho) for dataset, rho in judged.rho.items()},
         "legend": LEGEND,
         "tables": shown_tables,
         "lines": [_line(line, labels) for line in judged.lines],
@@ -232,8 +252,8 @@ def _finding(finding: Finding) -> dict[str, Any]:
 
 def highlights(lines: Sequence[Line], findings: Sequence[Finding]) -> list[dict[str, Any]]:
     """What a reader should know first, each with the place where it is shown in full."""
-    published = [line.ours["published"].verdict.word for line in lines if "published" in line.ours]
-    words = Counter(word for word in published if word not in ("not run", "data unavailable"))
+    recovered = [line.ours["recovered"].verdict.word for line in lines if "recovered" in line.ours]
+    words = Counter(word for word in recovered if word not in ("not run", "data unavailable"))
     verdicts = Counter(finding.verdict for finding in findings)
     doubts = sum(line.finding is not None for line in lines)
     found: list[dict[str, Any]] = [
@@ -248,10 +268,9 @@ def highlights(lines: Sequence[Line], findings: Sequence[Finding]) -> list[dict[
         found.insert(
             0,
             {
-                "text": f"{words['exact']} of {words.total()} cells that were run with settings "
-                f"known to reproduce them do so in every printed digit"
-                + (f", and {words['differs']} differ." if words["differs"] else "."),
-                "link": "#cells?edition=published",
+                "text": f"{words['equal']} of {words.total()} cells that were run with recovered "
+                f"settings give every printed digit.",
+                "link": "#cells?edition=recovered",
             },
         )
     if flagged := sum(map(_flagged, lines)):
@@ -266,7 +285,7 @@ def highlights(lines: Sequence[Line], findings: Sequence[Finding]) -> list[dict[
         found.append(
             {
                 "text": "With settings chosen by the paper's own rule, accuracies differ most for",
-                "link": "#cells?verdict=differs",
+                "link": "#cells?verdict=different",
                 "items": largest,
             }
         )
@@ -279,8 +298,8 @@ def _largest(lines: Sequence[Line]) -> list[str]:
         (line.printed, ours)
         for line in lines
         if line.printed.metric == "balanced_accuracy"
-        and (ours := line.ours.get("prescribed"))
-        and ours.verdict.word == "differs"
+        and (ours := line.ours.get("rule"))
+        and ours.verdict.word == "different"
         and ours.verdict.difference is not None
     ]
     differing.sort(key=lambda pair: -abs(pair[1].verdict.difference or 0.0))

@@ -8,16 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict
-from functools import cache
 from math import sqrt
 from typing import Any
 
 from benchmark.judge.audit.findings import Finding, Key
+from benchmark.protocol.choices import EDITION_NAMES
 from benchmark.report.archive import Archive, Index, Provenance
 from benchmark.tables import statistics as stats
 from benchmark.tables.recipes import Metric
-from benchmark.tables.render import MEANING, MISSING, TIES, what_is_shown
+from benchmark.tables.render.words import MEANING, ranking_text, what_is_shown
 from benchmark.tables.table import Pair, Result, Row, Summary, Table
+from benchmark.tables.verdict import JUDGED
 
 SUMMARIES = {"mean_rank": ("Rank", 2), "adtm_percent": ("ADTM", 1)}
 """Columns behind the datasets: heading and decimals."""
@@ -93,8 +94,14 @@ class Gathered:
             interval=_interval(result, decimals),
             word=verdict.word,
             why=verdict.why,
-            p=_p(verdict.p),
-            p_welch=_p(verdict.p_welch),
+            within="" if verdict.within is None else f"{verdict.within:.{metric.decimals}f}",
+            difference=[
+                f"{x:+.{metric.decimals}f}"
+                for x in (verdict.difference, *(verdict.interval or ()))
+                if x is not None
+            ],
+            rho=f"{verdict.rho:.2f}" if verdict.rho else "",
+            unpaired=verdict.unpaired if verdict.unpaired != verdict.word else "",
             runs=self._runs(table, result, metric, key),
             setting=self._setting(key, result),
             choice=self._choice(result),
@@ -179,35 +186,28 @@ def _summary(table: Table, summary: Summary | None, decimals: int) -> dict[str, 
         return None
     as_printed = summary.name == "mean_rank" and table.fully_ranked
     paper = summary.printed if as_printed else summary.same_cells
-    verdict = summary.verdict if as_printed else summary.same_verdict
+    verdict = summary.verdict
     return filled(
         value=_pair(summary.ours, decimals),
         paper=_pair(paper, decimals),
         printed=_pair(summary.printed, decimals),
         as_printed=as_printed,
         n=summary.n,
-        word=verdict.word if verdict else "",
-        why=verdict.why if verdict else summary.verdict.why,
+        word=verdict.word if verdict.word in JUDGED else "",
+        why=verdict.why,
     )
 
 
 def _ranking(table: Table) -> str:
     """In one sentence, what the ranks are computed over."""
-    rule, (methods, datasets) = table.recipe.rank, table.ranked
-    if rule is None or not methods:
+    if table.recipe.rank is None or not table.ranked[0]:
         return ""
-    return (
-        f"Rank: mean ± standard deviation over {len(datasets)} datasets ({', '.join(datasets)}) among "
-        f"{len(methods)} methods, 1 = best; {TIES[rule.ties]}, missing cells "
-        f"{MISSING[rule.missing]}. ADTM: 0 = the worst of these methods on every dataset, 100 = "
-        f"the best. The paper's values are computed from its printed values of the same cells"
-        + (", its ranks are as printed." if table.fully_ranked else ".")
-    )
+    return ranking_text(table)
 
 
-def editions() -> dict[str, str]:
-    """What each edition means."""
-    return dict(MEANING)
+def editions() -> dict[str, dict[str, str]]:
+    """What each edition is called, and what it means."""
+    return {e: {"name": name, "meaning": MEANING[e]} for e, name in EDITION_NAMES.items()}
 
 
 # Numbers -----------------------------------------------------------------------------------------
@@ -230,15 +230,11 @@ def _pair(pair: Pair | None, decimals: int) -> list[str]:
     return _texts(pair, decimals) if pair else []
 
 
-def _p(value: float | None) -> str:
-    return "" if value is None else f"{value:.2g}"
-
-
 def _interval(result: Result, decimals: int) -> list[str]:
     """95 % intervals of the mean: runs taken as independent, and allowing for what they share."""
     if result.mean is None or result.std is None:
         return []
-    t = t_quantile(result.n - 1)
+    t = stats.student_quantile(1 - stats.ALPHA / 2, result.n - 1)
     errors = [1 / result.n] + [1 / result.n + stats.RHO] * (result.n == stats.RUNS)
     halves = [t * result.std * sqrt(error) for error in errors]
     return [
@@ -246,13 +242,3 @@ def _interval(result: Result, decimals: int) -> list[str]:
         for half in halves
         for bound in (result.mean - half, result.mean + half)
     ]
-
-
-@cache
-def t_quantile(df: int, alpha: float = stats.ALPHA) -> float:
-    """The t whose two-sided p-value is alpha, by bisection."""
-    low, high = 0.0, 1e3
-    for _ in range(80):
-        middle = (low + high) / 2
-        low, high = (middle, high) if stats.student_p(middle, df) > alpha else (low, middle)
-    return high

@@ -16,15 +16,15 @@ from typing import Any
 from benchmark.data.places import by_hand
 from benchmark.protocol import registry
 from benchmark.protocol.choices import EDITIONS
-from benchmark.protocol.plan import Cell
+from benchmark.protocol.plan import Cell, keys_of
 from benchmark.run.features import unpacked
 from benchmark.run.records import Store
 from benchmark.tables import statistics as stats
 from benchmark.tables import transferability
-from benchmark.tables.measured import keys_of, plans_of
+from benchmark.tables.measured import plans_of
 from benchmark.tables.recipes import Metric, Need, Recipe
-from benchmark.tables.statistics import Verdict
 from benchmark.tables.table import Gap, Result, Table, beside_printed
+from benchmark.tables.verdict import Sample, Verdict, compare, same_or_not
 
 DRAWS = 200
 LAMBDAS = (0.0, 1e-4, 3e-4, 5e-4, 7e-4, 1e-3)
@@ -62,7 +62,7 @@ def _made(
     method: str,
     dataset: str,
     metric: Metric,
-    edition: str = "prescribed",
+    edition: str = "rule",
     **fields: Any,
 ) -> dict[Place, Result]:
     result = beside_printed(table.recipe, method, dataset, metric, edition, **fields)
@@ -78,7 +78,7 @@ def _averages(table: Table, metric: Metric) -> dict[Place, Result]:
     for method in table.recipe.methods:
         parts = table.recipe.source(method).average
         for dataset in table.recipe.datasets if parts else ():
-            results = [table.results.get((p, dataset, metric.name, "prescribed")) for p in parts]
+            results = [table.results.get((p, dataset, metric.name, "rule")) for p in parts]
             missing = [p for p, r in zip(parts, results, strict=True) if not r or not r.complete]
             if missing:
                 away = all(r and r.gap and r.gap.word == "data unavailable" for r in results)
@@ -86,25 +86,35 @@ def _averages(table: Table, metric: Metric) -> dict[Place, Result]:
                 gap = Gap(word, f"an average without {', '.join(missing)}")
                 found |= _made(table, method, dataset, metric, gap=gap)
                 continue
-            mean = fmean(r.mean for r in results if r and r.mean is not None)
-            printed = table.recipe.printed(method, dataset, metric.name)
-            verdict = _as_printed(mean, printed.mean if printed else None, metric.decimals)
-            found |= _made(table, method, dataset, metric, values=(mean,), verdict=verdict)
+            runs = zip(*(r.values for r in results if r), strict=True)
+            values = tuple(fmean(split) for split in runs)
+            verdict = _average_verdict(table, method, dataset, metric, values)
+            found |= _made(table, method, dataset, metric, values=values, verdict=verdict)
     return found
 
 
-def _as_printed(value: float, printed: float | None, decimals: int) -> Verdict:
+def _average_verdict(
+    table: Table, method: str, dataset: str, metric: Metric, values: Sequence[float]
+) -> Verdict:
+    printed = table.recipe.printed(method, dataset, metric.name)
+    if printed is None or printed.mean is None:
+        return Verdict("not in paper", "no such cell")
+    ours = Sample(*stats.mean_std(values), len(values))
+    return compare(ours, Sample(printed.mean, printed.std), metric.decimals)
+
+
+def _same_as_printed(value: float, printed: float | None, decimals: int) -> Verdict:
     if printed is None:
         return Verdict("not in paper", "no such cell")
-    if stats.equal_as_printed(value, printed, decimals):
-        return Verdict("exact", "equal as printed", value - printed)
-    return Verdict("differs", f"difference {value - printed:+.{decimals}f}", value - printed)
+    return same_or_not(value, printed, decimals)
 
 
 # Rank differences --------------------------------------------------------------------------------
 
 Pair = tuple[tuple[float, ...], tuple[float, ...]]
 """F1 and accuracy of a method's runs."""
+INGREDIENTS = ("f1_select", "balanced_accuracy")
+"""The metrics whose ranks are compared."""
 
 
 def _rank_difference(table: Table, metric: Metric, _: Store) -> dict[Place, Result]:
@@ -114,16 +124,22 @@ def _rank_difference(table: Table, metric: Metric, _: Store) -> dict[Place, Resu
         methods = [
             method
             for method in table.recipe.methods
-            if (method, dataset, "f1_select", "prescribed") in table.results
+            if (method, dataset, "f1_select", "rule") in table.results
             # A model of the paper that does not exist here is missing, not exempt.
             or table.recipe.printed(method, dataset, metric.name)
         ]
         for edition in EDITIONS:
+            if edition != "rule" and not any(
+                (method, dataset, name, edition) in table.results
+                for method in methods
+                for name in INGREDIENTS
+            ):
+                continue  # no ingredient of its own: it would repeat the other edition's values
             pairs = {method: _pair(table, method, dataset, edition) for method in methods}
             missing = [method for method, pair in pairs.items() if pair is None]
             if missing:
-                reason = f"needs all {len(methods)} methods; {len(missing)} are missing"
-                for method in methods if edition == "prescribed" else ():
+                reason = f"needs all {len(methods)} methods; missing: {len(missing)}"
+                for method in methods if edition == "rule" else ():
                     gap = Gap("not run", reason)
                     found |= _made(table, method, dataset, metric, gap=gap)
                 continue
@@ -141,10 +157,7 @@ def _rank_difference(table: Table, metric: Metric, _: Store) -> dict[Place, Resu
 
 
 def _pair(table: Table, method: str, dataset: str, edition: str) -> Pair | None:
-    results = [
-        table.in_edition(method, dataset, name, edition)
-        for name in ("f1_select", "balanced_accuracy")
-    ]
+    results = [table.in_edition(method, dataset, name, edition) for name in INGREDIENTS]
     f1, accuracy = (r.values if r and r.complete else None for r in results)
     return (f1, accuracy) if f1 and accuracy else None
 
@@ -168,16 +181,14 @@ def _redrawn(pairs: Sequence[Pair]) -> list[list[float]]:
 
 
 def _in_draws(printed: float | None, difference: float, draws: list[float]) -> Verdict:
+    """Whole numbers leave nothing to test; how far other draws of our runs reach is told."""
     ordered = sorted(draws)
     low, high = ordered[int(0.025 * DRAWS)], ordered[int(0.975 * DRAWS) - 1]
+    told = f"other draws of our runs give {low:+.0f} to {high:+.0f}"
     if printed is None:
-        return Verdict("not in paper", f"other draws of our runs give {low:+.0f} to {high:+.0f}")
-    gap = difference - printed
-    if gap == 0:
-        return Verdict("exact", "equal as printed", 0.0)
-    inside = low <= printed <= high
-    why = f"difference {gap:+.0f}; other draws of our runs give {low:+.0f} to {high:+.0f}"
-    return Verdict("within noise" if inside else "differs", why, gap)
+        return Verdict("not in paper", told)
+    verdict = same_or_not(difference, printed, 0)
+    return replace(verdict, why=f"{verdict.why}; {told}")
 
 
 # The best global strength against the largest ------------------------------------------------------
@@ -245,20 +256,18 @@ def _lambda_t(table: Table, metric: Metric, store: Store) -> dict[Place, Result]
                 f"training rows ({WITHOUT_VALIDATION:.3f} instead of {stats.RHO} for what runs share)"
             )
             printed = table.recipe.printed(method, dataset, metric.name)
-            verdict = _same_decision(p, printed.mean if printed else None, metric.decimals)
+            verdict = _p_verdict(p, printed.mean if printed else None, metric.decimals)
             found |= _made(table, method, dataset, metric, values=(p,), verdict=verdict, note=note)
     return found
 
 
-def _same_decision(p: float, printed: float | None, decimals: int) -> Verdict:
-    """A p-value has no standard deviation to compare with: equal as printed, or on the same side of 5 %."""
-    verdict = _as_printed(p, printed, decimals)
-    if verdict.word != "differs" or printed is None:
+def _p_verdict(p: float, printed: float | None, decimals: int) -> Verdict:
+    """A p-value is equal as printed or not; on which side of 5 % both are is told."""
+    verdict = _same_as_printed(p, printed, decimals)
+    if verdict.word != "different" or printed is None:
         return verdict
-    same = (p < stats.ALPHA) == (printed < stats.ALPHA)
-    side = "the same side" if same else "the other side"
-    why = f"{verdict.why}; on {side} of {stats.ALPHA}"
-    return replace(verdict, word="within noise" if same else "differs", why=why)
+    side = "the same side" if (p < stats.ALPHA) == (printed < stats.ALPHA) else "the other side"
+    return replace(verdict, why=f"{verdict.why}; on {side} of {stats.ALPHA}")
 
 
 def _lambda_wilcoxon(table: Table, metric: Metric, store: Store) -> dict[Place, Result]:
@@ -274,7 +283,7 @@ def _lambda_wilcoxon(table: Table, metric: Metric, store: Store) -> dict[Place, 
         complete = [value for value in made.values() if not isinstance(value, Gap)]
         p = stats.wilcoxon_p([fmean(best) - fmean(largest) for best, largest, _ in complete])
         printed = table.recipe.printed(method, "", metric.name)
-        verdict = _same_decision(p, printed.mean if printed else None, metric.decimals)
+        verdict = _p_verdict(p, printed.mean if printed else None, metric.decimals)
         found |= _made(table, method, "", metric, values=(p,), verdict=verdict)
     return found
 
@@ -316,7 +325,7 @@ def _stability(table: Table, metric: Metric, store: Store) -> dict[Place, Result
     """How much the runs of a method agree on the features that most samples select."""
     found: dict[Place, Result] = {}
     for plan in plans_of(table.recipe, store):
-        if plan.edition != "prescribed" or (plan.cell and plan.cell.entry.selects == "none"):
+        if plan.edition != "rule" or (plan.cell and plan.cell.entry.selects == "none"):
             continue
         place = plan.method, plan.dataset
         records = plan.found(store.find(plan.keys)[0]) if plan.known else []

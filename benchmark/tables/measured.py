@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -20,14 +20,15 @@ from benchmark.experiments import timing
 from benchmark.progress import say
 from benchmark.protocol import registry
 from benchmark.protocol.choices import EDITIONS, Choice, Setting
-from benchmark.protocol.plan import Cell, Protocol
-from benchmark.protocol.spec import RunSpec, UserError
+from benchmark.protocol.plan import Cell, Protocol, keys_of
+from benchmark.protocol.spec import UserError
 from benchmark.run.records import Store, refuse_mixed
-from benchmark.tables import statistics as stats
+from benchmark.tables import pairing
 from benchmark.tables.convergence import failure
 from benchmark.tables.recipes import Metric, Recipe, Record, follow
-from benchmark.tables.statistics import Sample, Verdict
+from benchmark.tables.statistics import equal_as_printed
 from benchmark.tables.table import Gap, Result, Row, Table, beside_printed
+from benchmark.tables.verdict import Sample, Verdict, compare, same_or_not
 
 PROTOCOL = Protocol()
 
@@ -44,6 +45,10 @@ def measure(recipe: Recipe, store: Store, editions: Sequence[str] = EDITIONS) ->
     unreadable = {problem.path for problem in problems}
     refuse_mixed([record for plan in plans if plan.known for record in plan.found(records)])
 
+    @cache
+    def rho(label: str, metric: Metric) -> float:
+        return pairing.used(store, registry.data_ref(label), metric)
+
     used = {plan.dataset for plan in plans if any(plan.found(records))}
     found = {}
     for plan in plans:
@@ -52,11 +57,11 @@ def measure(recipe: Recipe, store: Store, editions: Sequence[str] = EDITIONS) ->
             if metric.computed or (plan.cell and not metric.applies_to(plan.cell.entry)):
                 continue
             if metric.timed:
-                if plan.edition == "prescribed":
+                if plan.edition == "rule":
                     result = _timed(recipe, plan, metric, store.root)
                     found[plan.method, plan.dataset, metric.name, plan.edition] = result
                 continue
-            result = _result(recipe, plan, metric, records, lost, plan.dataset in used)
+            result = _result(recipe, plan, metric, records, lost, plan.dataset in used, rho)
             found[plan.method, plan.dataset, metric.name, plan.edition] = result
     return Table(
         recipe=recipe,
@@ -115,12 +120,12 @@ def plans_of(recipe: Recipe, store: Store) -> list[_Plan]:
             cell = recipe.cell(method, label)
             if cell is None:
                 gap = Gap("not run", "not implemented yet")
-                plans.append(_Plan(method, label, "prescribed", gap=gap))
+                plans.append(_Plan(method, label, "rule", gap=gap))
                 continue
-            plans.append(_prescribed(method, label, cell, store, recipe.source(method).settings))
-            published = store.setting(cell, "published")
-            if published is not None:
-                plans.append(_known(method, label, "published", cell, published))
+            plans.append(_by_rule(method, label, cell, store, recipe.source(method).settings))
+            recovered = store.setting(cell, "recovered")
+            if recovered is not None:
+                plans.append(_known(method, label, "recovered", cell, recovered))
     return plans
 
 
@@ -137,24 +142,16 @@ def _known(
     return plan(choice=setting.choice, base=base)
 
 
-def keys_of(cell: Cell, params: Mapping[str, Any]) -> tuple[RunSpec, tuple[str, ...]]:
-    """The first run of a setting and the keys of all."""
-    [first] = cell.specs(params, Protocol(1, PROTOCOL.folds))[:1]
-    # They differ in the split only, which comes last; hashing each would cost most of a table.
-    shared = first.key.rpartition("/")[0]
-    return first, tuple(f"{shared}/r{repeat}f{fold}" for repeat, fold in PROTOCOL.splits())
-
-
-def _prescribed(method: str, label: str, cell: Cell, store: Store, source: str) -> _Plan:
+def _by_rule(method: str, label: str, cell: Cell, store: Store, source: str) -> _Plan:
     base = source == "base"
-    plan = partial(_Plan, method, label, "prescribed", cell, base=base)
+    plan = partial(_Plan, method, label, "rule", cell, base=base)
     try:
         setting = store.setting(cell, source)
     except (UserError, OSError) as error:
         say(f"not used: {error}")
         return plan(gap=Gap("not run", "the choice of settings cannot be read", "tune"))
     if setting is not None:
-        return _known(method, label, "prescribed", cell, setting, base)
+        return _known(method, label, "rule", cell, setting, base)
     if base:
         return plan(gap=Gap("not run", f"{cell.entry.name} is not tuned yet", "tune"))
     tried = [keys_of(cell, params)[1] for params in cell.candidates()]
@@ -180,19 +177,22 @@ def _timed(recipe: Recipe, plan: _Plan, metric: Metric, results: Path) -> Result
     result = replace(result, values=values, planned=len(values), params=timed.params)
     if isinstance(found, list):
         note = "" if timed.quiet else "timed while other processes were busy"
-        verdict = _on_other_hardware(result, timed, metric)
+        verdict = _on_other_hardware(result, timed)
         return replace(result, note=note, verdict=verdict, about=timed.hardware)
-    return replace(result, verdict=_verdict(result, None, metric))
+    if result.printed is None or result.printed.mean is None:
+        return replace(result, verdict=Verdict("not in paper", "no such cell"))
+    [size] = values
+    return replace(result, verdict=same_or_not(size, result.printed.mean, metric.decimals))
 
 
-def _on_other_hardware(result: Result, timed: timing.Timing, metric: Metric) -> Verdict:
+def _on_other_hardware(result: Result, timed: timing.Timing) -> Verdict:
+    """Times of two machines cannot agree or disagree; who is faster than whom can (judge/times.py)."""
     printed = result.printed
     if printed is None or printed.mean is None or result.mean is None:
         return Verdict("not in paper", "no such cell")
     times = f"{result.mean / printed.mean:.2g} times the printed value" if printed.mean else ""
-    why = f"{times}, on other hardware ({timed.hardware})"
-    same = stats.equal_as_printed(result.mean, printed.mean, metric.decimals)
-    return Verdict("exact" if same else "differs", why, result.mean - printed.mean)
+    why = f"{times}, on {timed.hardware}"
+    return Verdict("other hardware", why, result.mean - printed.mean)
 
 
 def _result(
@@ -202,6 +202,7 @@ def _result(
     records: Mapping[str, Record],
     lost: int,
     dataset_in_use: bool,
+    rho: Callable[[str, Metric], float],
 ) -> Result:
     found = plan.found(records)
     good = [record for record in found if record["status"] == "ok"]
@@ -242,7 +243,9 @@ def _result(
             and by_hand(plan.cell.data.name)
         ):
             gap = Gap("data unavailable", "the data have to be fetched by hand", "data status")
-    return replace(result, gap=gap, note=_note(plan), verdict=_verdict(result, gap, metric))
+    return replace(
+        result, gap=gap, note=_note(plan), verdict=_verdict(result, gap, metric, plan, rho)
+    )
 
 
 def _gap(
@@ -289,27 +292,36 @@ def _note(plan: _Plan) -> str:
     return ""
 
 
-def _verdict(result: Result, gap: Gap | None, metric: Metric) -> Verdict:
+def _verdict(
+    result: Result,
+    gap: Gap | None,
+    metric: Metric,
+    plan: _Plan,
+    rho: Callable[[str, Metric], float],
+) -> Verdict:
     if gap is not None:
         return Verdict(gap.word, gap.reason)
     printed = result.printed
     if printed is None or printed.mean is None:
         return Verdict("not in paper", _about_dash(result) if printed else "no such cell")
     assert result.mean is not None
-    ours = Sample(result.mean, result.std, result.n)
-    if not metric.spread:
-        return stats.compare(ours, Sample(printed.mean, printed.std), metric.decimals)
-    # The printed standard deviation is not one between runs, so ours stands for both sides in the test.
-    verdict = stats.compare(ours, Sample(printed.mean, None), metric.decimals)
-    spread = result.shown_std
-    same = printed.std is None or (
-        spread is not None and stats.equal_as_printed(spread, printed.std, metric.decimals)
+    # Where the printed standard deviation is one between samples, ours stands for both sides.
+    verdict = compare(
+        Sample(result.mean, result.std, result.n),
+        Sample(printed.mean, None if metric.spread else printed.std),
+        metric.decimals,
+        rho=rho(plan.cell.data.label, metric) if plan.cell else 0.0,
+        deterministic=plan.cell is not None and plan.cell.entry.deterministic,
     )
-    if verdict.word != "exact" or same:
+    spread = result.shown_std
+    same_spread = printed.std is None or (
+        spread is not None and equal_as_printed(spread, printed.std, metric.decimals)
+    )
+    if not metric.spread or verdict.word != "equal" or same_spread:
         return verdict
     shown = "none" if spread is None else f"{spread:.{metric.decimals}f}"
     why = f"mean equal as printed, standard deviation between samples {shown} is not"
-    return replace(verdict, word="within noise", why=why)
+    return replace(verdict, word="equivalent", why=why, unpaired="equivalent")
 
 
 def _about_dash(result: Result) -> str:

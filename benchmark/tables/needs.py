@@ -67,9 +67,9 @@ def specs_by_edition(
 ) -> dict[str, list[RunSpec] | None]:
     """The runs behind a cell; None where the edition's settings are not known."""
     cell, extra = need.cell, need.params or {}
-    settings = {"prescribed": resolve(results, cell, need.settings)}
+    settings = {"rule": resolve(results, cell, need.settings)}
     if need.params is None:
-        settings["published"] = resolve(results, cell, "published")
+        settings["recovered"] = resolve(results, cell, "recovered")
     return {
         edition: None if known is None else cell.specs({**known.params, **extra}, protocol)
         for edition, known in settings.items()

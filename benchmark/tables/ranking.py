@@ -10,8 +10,8 @@ from typing import Any
 
 from benchmark.tables import statistics as stats
 from benchmark.tables.recipes import Rule
-from benchmark.tables.statistics import Sample, Verdict
-from benchmark.tables.table import Pair, Result, Summary, Table
+from benchmark.tables.table import Result, Summary, Table
+from benchmark.tables.verdict import Verdict, compare_over_datasets
 
 Place = tuple[str, str]
 """Method and dataset."""
@@ -30,7 +30,7 @@ def with_summaries(table: Table, rule: Rule) -> Table:
 
     def printed(method: str, dataset: str) -> float | None:
         cell = recipe.printed(method, dataset, rule.metric)
-        ours = _ranked_result(table, (method, dataset), rule.metric, "prescribed")
+        ours = _ranked_result(table, (method, dataset), rule.metric, "rule")
         return cell.mean if cell and ours else None
 
     theirs = matrix(printed)
@@ -80,7 +80,7 @@ def block(methods: Sequence[str], datasets: Sequence[str], have: Collection[Plac
 
 
 def ranked_block(table: Table, metric: str) -> Block:
-    """The block of a table, by its prescribed cells: the same whichever editions are shown.
+    """The block of a table, by its cells of the paper's rule: the same whichever editions are shown.
 
     A cell in which every run failed counts, as the paper's dashes do: the rule for missing values
     fills both. A method without any value has no rank.
@@ -90,7 +90,7 @@ def ranked_block(table: Table, metric: str) -> Block:
         (method, dataset): result
         for method in recipe.methods
         for dataset in recipe.datasets
-        if (result := table.results.get((method, dataset, metric, "prescribed")))
+        if (result := table.results.get((method, dataset, metric, "rule")))
     }
     started = {method for (method, _), result in cells.items() if result.complete}
     settled = {
@@ -102,9 +102,9 @@ def ranked_block(table: Table, metric: str) -> Block:
 
 
 def _ranked_result(table: Table, place: Place, metric: str, edition: str) -> Result | None:
-    """The complete result that a cell is ranked by: the prescribed one where another edition has
+    """The complete result that a cell is ranked by: the one by the paper's rule where another edition has
     none, so that all editions are ranked over the same cells."""
-    found = (table.results.get((*place, metric, name)) for name in (edition, "prescribed"))
+    found = (table.results.get((*place, metric, name)) for name in (edition, "rule"))
     return next((result for result in found if result and result.complete), None)
 
 
@@ -138,41 +138,33 @@ def _summaries(
             printed=printed,
             verdict=_not_ranked(table, row.method, rule.metric),
         )
-        if mine and summary.ours:
-            theirs_here = paper_values.get(row.method, [None] * len(mine))
-            same = stats.over_datasets([theirs_here], rule.ddof)[0]
-            test = partial(_test, mine, theirs_here, ddof=rule.ddof)
+        theirs_here = paper_values.get(row.method)
+        if mine and summary.ours and theirs_here:
             summary = replace(
                 summary,
-                same_cells=same,
-                same_verdict=test(same) if same else None,
-                verdict=_against_print(table, test, printed),
+                same_cells=stats.over_datasets([theirs_here], rule.ddof)[0],
+                verdict=_beside_the_papers(mine, theirs_here, rule.ddof),
             )
+        elif mine:
+            why = "the paper prints none of these cells"
+            summary = replace(summary, verdict=Verdict("not in paper", why))
         made.append(summary)
     return made
 
 
-def _test(
-    ours: Sequence[float | None], theirs: Sequence[float | None], against: Pair, ddof: int
+def _beside_the_papers(
+    ours: Sequence[float | None], theirs: Sequence[float | None], ddof: int
 ) -> Verdict:
+    """The verdict beside the paper's own cells, ranked over exactly our methods and datasets."""
     pairs = [(a, b) for a, b in zip(ours, theirs, strict=True) if a is not None and b is not None]
-    mine, paper_values = [a for a, _ in pairs], [b for _, b in pairs]
-    return stats.compare_over_datasets(mine, paper_values, Sample(*against), 2, ddof)
-
-
-def _against_print(table: Table, test: Callable[[Pair], Verdict], printed: Pair | None) -> Verdict:
-    if printed is None:
-        return Verdict("not in paper", "the paper prints no such value")
-    if not table.fully_ranked:
-        methods, datasets = table.ranked
-        over = f"{len(methods)} methods and {len(datasets)} datasets"
-        return Verdict("incomplete", f"over {over}, not over all of the paper's")
-    return test(printed)
+    if not pairs:
+        return Verdict("not in paper", "the paper prints none of these cells")
+    return compare_over_datasets([a for a, _ in pairs], [b for _, b in pairs], 2, ddof)
 
 
 def _not_ranked(table: Table, method: str, metric: str) -> Verdict:
     places = [(method, dataset) for dataset in table.recipe.datasets]
-    have = sum(bool(_ranked_result(table, p, metric, "prescribed")) for p in places)
+    have = sum(bool(_ranked_result(table, p, metric, "rule")) for p in places)
     if not have:
         return Verdict("not run", "no complete cell")
     if not table.ranked[0]:

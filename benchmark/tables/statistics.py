@@ -1,4 +1,4 @@
-"""Ranks, aggregation over datasets, and the verdict on one of our cells. Pure functions.
+"""Ranks, aggregation over datasets, tests, stability. Pure functions.
 
 Standard library only: a table is built in less time than SciPy takes to import.
 """
@@ -9,7 +9,7 @@ import itertools
 import math
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from functools import cache
 from statistics import fmean
 
 from benchmark.protocol.spec import FOLDS, REPEATS
@@ -17,8 +17,6 @@ from benchmark.protocol.spec import FOLDS, REPEATS
 RUNS = REPEATS * FOLDS
 ALPHA = 0.05
 """Level of every test; not corrected for many cells."""
-SHARE = 0.1
-"""Margin of equivalence, of the printed mean, where no standard deviation between runs is printed."""
 RHO = 0.25
 """Correlation between runs that share training rows: n_test / n_train of five-fold splits."""
 
@@ -36,6 +34,16 @@ def mean_std(values: Sequence[float], ddof: int = 1) -> tuple[float, float | Non
     if len(values) <= ddof:
         return mean, None
     return mean, math.sqrt(math.fsum((v - mean) ** 2 for v in values) / (len(values) - ddof))
+
+
+def equal_as_printed(value: float, printed: float, decimals: int) -> bool:
+    """Whether a value rounds to the printed one.
+
+    A value half-way between two printable ones counts as equal to both, because nobody knows
+    whether the paper's tool rounded halves up, to even, or by the last bit of a binary fraction.
+    """
+    half_a_unit: float = 0.5 / 10**decimals
+    return abs(value - printed) <= half_a_unit + 1e-9
 
 
 # Ranks -------------------------------------------------------------------------------------------
@@ -133,10 +141,16 @@ def student_p(t: float, df: float) -> float:
     return _incomplete_beta(df / (df + square), square / (df + square), df / 2, 0.5)
 
 
-def upper_p(t: float, df: float) -> float:
-    """One-sided p-value of a Student t statistic: large values speak for the alternative."""
-    tail = student_p(t, df) / 2
-    return tail if t > 0 else 1 - tail
+@cache
+def student_quantile(share: float, df: int) -> float:
+    """The t below which this share (above one half) of a Student distribution lies."""
+    low, high = 0.0, 1.0
+    while 1 - student_p(high, df) / 2 < share:
+        high *= 2
+    for _ in range(80):  # halving: a few dozen intervals per table need no faster method
+        middle = (low + high) / 2
+        low, high = (middle, high) if 1 - student_p(middle, df) / 2 < share else (low, middle)
+    return (low + high) / 2
 
 
 def _incomplete_beta(x: float, y: float, a: float, b: float) -> float:
@@ -230,127 +244,3 @@ def stability(sets: Sequence[set[int]], n_features: int) -> float | None:
     shares = [count / len(sets) for count in counts.values()]
     spread = math.fsum(p * (1 - p) for p in shares) / n_features * len(sets) / (len(sets) - 1)
     return 1 - spread / (size * (1 - size))
-
-
-# Verdicts ----------------------------------------------------------------------------------------
-
-WORDS = (
-    "exact",
-    "within noise",
-    "differs",
-    "incomplete",
-    "failed",
-    "not run",
-    "data unavailable",
-    "not in paper",
-)
-"""Every verdict; the first three compare, the others say why nothing is compared."""
-
-
-@dataclass(frozen=True)
-class Sample:
-    """What is known of a set of runs once they are averaged."""
-
-    mean: float
-    std: float | None
-    n: int = RUNS
-
-
-@dataclass(frozen=True)
-class Verdict:
-    """How one of our values relates to the paper's."""
-
-    word: str
-    why: str
-    difference: float | None = None
-    """Ours minus the paper's."""
-    p: float | None = None
-    """Of the test that the verdict rests on."""
-    p_welch: float | None = None
-    """Of a test of difference, where the verdict rests on one of equivalence."""
-
-
-def equal_as_printed(value: float, printed: float, decimals: int) -> bool:
-    """Whether a value rounds to the printed one.
-
-    A value half-way between two printable ones counts as equal to both, because nobody knows
-    whether the paper's tool rounded halves up, to even, or by the last bit of a binary fraction.
-    """
-    half_a_unit: float = 0.5 / 10**decimals
-    return abs(value - printed) <= half_a_unit + 1e-9
-
-
-def compare(ours: Sample, printed: Sample, decimals: int) -> Verdict:
-    """Verdict on a cell of 25 runs against the printed mean and standard deviation of 25 runs.
-
-    `exact`         mean and standard deviation both round to what is printed.
-    `within noise`  the two means are shown to lie closer than one printed standard deviation: two one-sided
-                    t-tests, Welch's for unequal standard deviations, reject a larger gap either way
-                    (p < 0.05).
-    `differs`       that is not shown.
-
-    Why a test of equivalence. A test of difference calls all that it cannot tell apart the same,
-    so that few or erratic runs buy agreement. Here whoever claims agreement has to show it, and
-    noisier runs make it harder. Its margin is the paper's own measure of noise, how far one run
-    is from the next; where none is printed, it is a tenth of the printed mean. With 25 runs on
-    both sides and equal standard deviations, gaps up to half a standard deviation pass. In simulation two equal
-    means pass nine times in ten, and means a whole standard deviation apart six times in a hundred. The
-    paper's single runs are unknown, so the sides cannot be paired and count as independent,
-    although they share their splits and a hard split is hard for both. Their difference varies
-    less than the test assumes, which therefore errs towards `differs`.
-
-    So `within noise` can be believed, as far as it goes: for a model without randomness, where
-    the same settings give the same number, only `exact` says "reproduced". `differs` also covers
-    gaps that chance explains; the p of Welch's test of difference stands beside for that question.
-
-    No allowance is made for runs sharing training rows. The Nadeau-Bengio inflation is for
-    whether two methods would differ on new data of the same kind; here the data are the same on
-    both sides, and what they have in common cancels.
-    """
-    difference = ours.mean - printed.mean
-    same_mean = equal_as_printed(ours.mean, printed.mean, decimals)
-    same_std = printed.std is None or (
-        ours.std is not None and equal_as_printed(ours.std, printed.std, decimals)
-    )
-    ours_std = ours.std or 0.0
-    # Where the paper prints no standard deviation, ours stands in for it in the error, but not as the margin.
-    printed_std = ours_std if printed.std is None else printed.std
-    margin = SHARE * abs(printed.mean) if printed.std is None else printed.std
-    a, b = ours_std**2 / ours.n, printed_std**2 / printed.n
-    error = math.sqrt(a + b)
-    df = (a + b) ** 2 / (a**2 / (ours.n - 1) + b**2 / (printed.n - 1)) if a + b else 1.0
-    # The two one-sided tests reject together when the one on the nearer side does.
-    p = upper_p(_t(margin - abs(difference), error), df)
-    p_welch = student_p(_t(difference, error), df)
-    if same_mean and same_std:
-        what = "mean" if printed.std is None else "mean and standard deviation"
-        return Verdict("exact", f"{what} equal as printed", difference, p, p_welch)
-    near = p < ALPHA
-    why = f"difference {difference:+.{decimals}f}"
-    if same_mean:
-        why = f"mean equal as printed, standard deviation {ours_std:.{decimals}f} is not"
-    why += f", {'' if near else 'not '}shown to be within ±{margin:.{decimals}f} (p = {p:.2g})"
-    return Verdict("within noise" if near else "differs", why, difference, p, p_welch)
-
-
-def compare_over_datasets(
-    ours: Sequence[float], paper: Sequence[float], printed: Sample, decimals: int, ddof: int = 1
-) -> Verdict:
-    """Verdict on a mean over datasets (a rank, an ADTM), dataset by dataset.
-
-    `exact` as for a cell. Otherwise a sign-flip test on the differences per dataset: is there a
-    shift in one direction? It needs six datasets to be able to reach p < 0.05.
-    """
-    mean, std = mean_std(ours, ddof)
-    difference = mean - printed.mean
-    differences = [x - y for x, y in zip(ours, paper, strict=True)]
-    if equal_as_printed(mean, printed.mean, decimals) and (
-        std is None or printed.std is None or equal_as_printed(std, printed.std, decimals)
-    ):
-        return Verdict("exact", "mean and standard deviation equal as printed", difference)
-    if 2 / 2 ** len(differences) >= ALPHA:
-        why = f"difference {difference:+.{decimals}f}; {len(differences)} datasets are too few to test"
-        return Verdict("incomplete", why, difference)
-    p = sign_flip_p(differences)
-    why = f"difference {difference:+.{decimals}f}, sign-flip p = {p:.2g} over datasets"
-    return Verdict("differs" if p < ALPHA else "within noise", why, difference, p)

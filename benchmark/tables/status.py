@@ -57,7 +57,7 @@ def needed(table: str, results: Path) -> tuple[list[Row], bool]:
     for need in needs(table):
         for edition, specs in specs_by_edition(need, results, protocol).items():
             if specs is None:
-                if edition == "prescribed":
+                if edition == "rule":
                     missing = runs_of_search(searched_cell(need), protocol, None, store)
                     seconds = costs.of_runs(need.cell, missing)
                     rows.append(_row(need, edition, "not tuned", seconds))

@@ -12,7 +12,7 @@ from benchmark.protocol.choices import Choice
 from benchmark.tables import statistics as stats
 from benchmark.tables.convergence import Failure
 from benchmark.tables.recipes import Metric, Recipe
-from benchmark.tables.statistics import Verdict
+from benchmark.tables.verdict import Verdict
 
 Pair = tuple[float, float | None]
 """A mean and its standard deviation."""
@@ -106,7 +106,7 @@ def beside_printed(
     method: str,
     dataset: str,
     metric: Metric,
-    edition: str = "prescribed",
+    edition: str = "rule",
     *,
     values: tuple[float, ...] = (),
     gap: Gap | None = None,
@@ -144,10 +144,9 @@ class Summary:
     printed: Pair | None
     """What the paper prints, over all its methods and datasets."""
     verdict: Verdict
-    """Against the printed value."""
+    """Against the paper's own cells, over the same methods and datasets."""
     same_cells: Pair | None = None
     """The paper's value computed from its cells, for exactly the methods and datasets of ours."""
-    same_verdict: Verdict | None = None
 
 
 @dataclass(frozen=True)
@@ -208,7 +207,7 @@ class Table:
         return bool(cells) and (set(methods), set(datasets)) == printed
 
     def in_edition(self, method: str, dataset: str, metric: str, edition: str) -> Result | None:
-        """The edition's result; where `published` settings are not known, the prescribed one."""
+        """The edition's result; where `recovered` settings are not known, that by the paper's rule."""
         return self.results.get((method, dataset, metric, edition)) or self.results.get(
-            (method, dataset, metric, "prescribed")
+            (method, dataset, metric, "rule")
         )

@@ -2,7 +2,7 @@
 
 Read from records. Those of a selector hold the simple models' scores on masked data for every value
 of their grids; the paper's rule takes the value with the best mean validation score over the 25
-runs, of equals the first. Without selector the simple models are those of Table 2.
+runs; ties go to the first. Without selector the simple models are those of Table 2.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from benchmark.run.records import Store
 from benchmark.tables import statistics as stats
 from benchmark.tables.measured import measure
 from benchmark.tables.recipes import Metric, Recipe, Record, follow
-from benchmark.tables.statistics import Sample, Verdict
 from benchmark.tables.table import Gap, Pair, Result, Table
+from benchmark.tables.verdict import Sample, Verdict, compare
 
 NONE = "none"
 SELECTORS = (NONE, "protogate-global", "protogate-local", "protogate")
@@ -36,10 +36,10 @@ READINGS = ("pooled", "means")
 ACCURACY = Metric("balanced_accuracy", "scores.test.balanced_accuracy", "accuracy", scale=100)
 
 UNMASKED = {
-    "knn": (("knn", "published"), ("knn", "prescribed")),
+    "knn": (("knn", "recovered"), ("knn", "rule")),
     # The printed SVM has the polynomial kernel; where its settings are not known, they are tuned.
-    "svm": (("svm", "published"), ("svm:kernel=poly", "prescribed")),
-    "svm:kernel=rbf": (("svm", "prescribed"),),
+    "svm": (("svm", "recovered"), ("svm:kernel=poly", "rule")),
+    "svm:kernel=rbf": (("svm", "rule"),),
 }
 """Which runs are the simple model without selector, as method and edition; the first that exists."""
 
@@ -179,7 +179,7 @@ def _verdict(
             stats.mean_std(values)[0] - printed[0],
         )
     ours = Sample(*stats.mean_std(values), len(values))
-    return stats.compare(ours, Sample(*printed, len(paper.DATASETS)), 2)
+    return compare(ours, Sample(*printed, len(paper.DATASETS)), 2)
 
 
 # From records ------------------------------------------------------------------------------------
@@ -213,7 +213,7 @@ def cells_read(dataset: str) -> list[Cell]:
         for places in UNMASKED.values()
         for i, (method, _) in enumerate(places)
         # A later place is looked at only where an earlier one has no known settings.
-        if i == 0 or dataset not in registry.models()[places[0][0]].published
+        if i == 0 or dataset not in registry.models()[places[0][0]].recovered
     ]
     return cells(list(dict.fromkeys([*names, *SELECTORS[1:]])), [data])
 
@@ -268,7 +268,7 @@ def _unmasked(table: Table, simple: str, dataset: str) -> Transferred:
 
 def _masked(table: Table, simple: str, selector: str, dataset: str) -> Transferred:
     def result(metric: Metric) -> Result:
-        return table.results[selector, dataset, metric.name, "prescribed"]
+        return table.results[selector, dataset, metric.name, "rule"]
 
     itself = result(ACCURACY)
     made = Transferred(simple, selector, dataset, model=itself.model, note=itself.note)

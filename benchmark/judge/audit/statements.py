@@ -160,7 +160,7 @@ def stated_settings(_sheet: Sheet) -> list[Finding]:
     for entry in registry.models().values():
         if entry.name not in paper.METHODS:
             continue
-        for dataset, params in entry.published.items():
+        for dataset, params in entry.recovered.items():
             stated = {name: _stated(entry, DataRef(dataset), name) for name in params}
             outside = [name for name, value in params.items() if not _within(value, stated[name])]
             findings.append(

@@ -1,4 +1,4 @@
-"""Every published cell beside ours: the difference, a verdict and the reason for it.
+"""Every printed cell beside ours: the difference, a verdict and the reason for it.
 
 The numbers come from the records that the cells plan, read once. What the audit found wrong with a
 printed cell is part of its verdict: nobody can reproduce a number that contradicts another one.
@@ -20,12 +20,13 @@ from benchmark.protocol.spec import UserError
 from benchmark.run.records import Store
 from benchmark.tables.build import build_from
 from benchmark.tables.convergence import Failure
-from benchmark.tables.statistics import Verdict
+from benchmark.tables.statistics import equal_as_printed
 from benchmark.tables.table import Result, Table
+from benchmark.tables.verdict import JUDGED, Verdict
 from benchmark.text import mean_std
 
 INCONSISTENT = "paper inconsistent"
-WORDS = ("exact", "within noise", "differs", INCONSISTENT, "not run", "data unavailable")
+WORDS = (*JUDGED, INCONSISTENT, "other hardware", "not run", "data unavailable")
 NOT_RUN = {
     "hyperparameters": "a count of what the authors chose to tune; there is nothing to run",
 }
@@ -34,7 +35,7 @@ NOT_RUN = {
 
 @dataclass(frozen=True)
 class Ours:
-    """Our value for a published cell in one edition."""
+    """Our value for a printed cell in one edition."""
 
     verdict: Verdict
     mean: float | None = None
@@ -47,28 +48,30 @@ class Ours:
     """Whether it stands on fewer runs or datasets than planned."""
     unconverged: Failure | None = None
     """Set where most runs learned nothing."""
+    experiment: str = ""
+    """What was measured: the same for a number that the paper prints in several tables."""
 
     @property
     def has_result(self) -> bool:
         # A failure that the paper reports as well is a result without a number.
-        return self.mean is not None or self.verdict.word == "exact"
+        return self.mean is not None or self.verdict.word == "equal"
 
 
 @dataclass(frozen=True)
 class Line:
-    """A published cell and what we have beside it."""
+    """A printed cell and what we have beside it."""
 
     printed: Printed
     ours: dict[str, Ours]
-    """By edition: `prescribed` always, `published` where such settings are known."""
+    """By edition: `rule` always, `recovered` where such settings are known."""
     finding: Finding | None = None
     """Why the audit doubts the printed cell."""
 
     @property
     def edition(self) -> str:
         """The edition that the cell is judged by: the one meant to reproduce it, if it was run."""
-        published = self.ours.get("published")
-        return "published" if published and published.has_result else "prescribed"
+        recovered = self.ours.get("recovered")
+        return "recovered" if recovered and recovered.has_result else "rule"
 
     @property
     def verdict(self) -> Verdict:
@@ -76,7 +79,7 @@ class Line:
 
 
 def build(results: Path, tables: Sequence[int] | None = None) -> list[Line]:
-    """One line per published cell of the tables asked for, in the paper's order."""
+    """One line per printed cell of the tables asked for, in the paper's order."""
     for table in tables or ():
         if table not in paper.tables():
             known = ", ".join(map(str, paper.tables()))
@@ -114,9 +117,9 @@ def totals(lines: Sequence[Line], edition: str | None = None) -> dict[int, Count
 
 def regressions(lines: Sequence[Line]) -> list[Line]:
     """Cells whose known settings should give the printed number, and do not."""
-    published = [line for line in lines if "published" in line.ours]
-    wrong = ("within noise", "differs")
-    return [line for line in published if line.ours["published"].verdict.word in wrong]
+    recovered = [line for line in lines if "recovered" in line.ours]
+    wrong = [word for word in JUDGED if word != "equal"]
+    return [line for line in recovered if line.ours["recovered"].verdict.word in wrong]
 
 
 # Our side ----------------------------------------------------------------------------------------
@@ -124,7 +127,7 @@ def regressions(lines: Sequence[Line]) -> list[Line]:
 
 def _ours(cell: Printed, table: Table) -> dict[str, Ours]:
     if cell.metric in NOT_RUN:
-        return {"prescribed": Ours(Verdict("not run", NOT_RUN[cell.metric]))}
+        return {"rule": Ours(Verdict("not run", NOT_RUN[cell.metric]))}
     if cell.metric == "mean_rank":
         return _rank(cell, table)
     found = {
@@ -133,7 +136,7 @@ def _ours(cell: Printed, table: Table) -> dict[str, Ours]:
         if (result := table.results.get((cell.method, cell.dataset, cell.metric, edition)))
     }
     if not found:
-        return {"prescribed": Ours(Verdict("not run", "our model does not measure this"))}
+        return {"rule": Ours(Verdict("not run", "our model does not measure this"))}
     [metric] = [metric for metric in table.recipe.metrics if metric.name == cell.metric]
     return {
         edition: Ours(
@@ -144,9 +147,17 @@ def _ours(cell: Printed, table: Table) -> dict[str, Ours]:
             decimals=metric.our_decimals(result.mean),
             partial=result.gap is not None,
             unconverged=result.unconverged,
+            experiment=_experiment(cell, result),
         )
         for edition, result in found.items()
     }
+
+
+def _experiment(cell: Printed, result: Result) -> str:
+    """The setting that was run, on which data, and what was read from it; else the printed place."""
+    if result.setting and result.model:
+        return f"{result.model}/{result.setting}/{result.dataset}/{cell.metric}"
+    return f"table{cell.table}/{cell.method}/{cell.dataset}/{cell.metric}"
 
 
 def _verdict(cell: Printed, result: Result) -> Verdict:
@@ -163,42 +174,52 @@ def _without_print(result: Result, decimals: int) -> Verdict:
     if result.gap is None:
         value = mean_std(result.mean, result.std, decimals)
         if result.unconverged:
-            return Verdict("exact", f"no result in the paper, and ours with {value} is none either")
-        return Verdict("differs", f"no result in the paper, {value} here")
+            return Verdict("equal", f"no result in the paper, and ours with {value} is none either")
+        return Verdict("different", f"no result in the paper, {value} here")
     if result.gap.word == "failed":
-        return Verdict("exact", f"no result in the paper and none here: {result.gap.reason}")
+        return Verdict("equal", f"no result in the paper and none here: {result.gap.reason}")
     word = "data unavailable" if result.gap.word == "data unavailable" else "not run"
     return Verdict(word, result.gap.reason)
 
 
 def _rank(cell: Printed, table: Table) -> dict[str, Ours]:
-    found = {}
-    for edition in EDITIONS:
-        summary = table.summaries.get((cell.method, edition, "mean_rank"))
-        if summary is None:
-            continue
-        verdict = summary.verdict
-        partial = verdict.word not in WORDS
-        if partial:
-            why = verdict.why
-            if summary.ours and summary.same_cells:
-                why += f"; there {mean_std(*summary.ours)}, the paper's {mean_std(*summary.same_cells)}"
-            verdict = Verdict("not run", why)
-        mean, std = summary.ours or (None, None)
-        found[edition] = Ours(verdict, mean, std, summary.n, partial=partial)
-    return found or {"prescribed": Ours(Verdict("not run", "not implemented yet"))}
+    """By the paper's rule only: with recovered settings for some methods a rank mixes two rules."""
+    summary = table.summaries.get((cell.method, "rule", "mean_rank"))
+    if summary is None:
+        return {"rule": Ours(Verdict("not run", "not implemented yet"))}
+    verdict = summary.verdict
+    if verdict.word not in WORDS:
+        verdict = Verdict("not run", verdict.why)
+    elif not table.fully_ranked and summary.same_cells:
+        methods, datasets = table.ranked
+        over = f"over {len(methods)} methods and {len(datasets)} datasets"
+        theirs = mean_std(*summary.same_cells)
+        verdict = replace(
+            verdict, why=f"{verdict.why}; {over}, where the paper's cells give {theirs}"
+        )
+    mean, std = summary.ours or (None, None)
+    if table.fully_ranked and verdict.word == "equal" and not _as_printed(mean, cell.mean):
+        why = "equal to the rank that the paper's own cells give, which is not the printed one"
+        verdict = replace(verdict, word="different", why=why)
+    experiment = f"table{cell.table}/{cell.method}/{cell.metric}"
+    partial = not table.fully_ranked
+    return {"rule": Ours(verdict, mean, std, summary.n, partial=partial, experiment=experiment)}
+
+
+def _as_printed(mean: float | None, printed: float | None) -> bool:
+    return mean is not None and printed is not None and equal_as_printed(mean, printed, 2)
 
 
 # Doubts ------------------------------------------------------------------------------------------
 
 
 def _doubted(ours: dict[str, Ours], finding: Finding | None) -> dict[str, Ours]:
-    """A printed cell that the audit doubts is only ever `exact` or `paper inconsistent`."""
+    """A printed cell that the audit doubts is only ever `equal` or `paper inconsistent`."""
     if finding is None:
         return ours
     return {
         edition: value
-        if value.verdict.word == "exact"
+        if value.verdict.word == "equal"
         else replace(value, verdict=_inconsistent(value.verdict, finding))
         for edition, value in ours.items()
     }

@@ -11,44 +11,48 @@ from dataclasses import asdict
 
 from benchmark.judge.audit.findings import label, printed, table_name
 from benchmark.judge.cells.ledger import WORDS, Line, Ours, totals
-from benchmark.protocol.choices import EDITIONS
-from benchmark.tables.computed import DRAWS
+from benchmark.protocol.choices import EDITION_NAMES, EDITIONS
 from benchmark.tables.convergence import MARK
-from benchmark.tables.statistics import ALPHA, RUNS, SHARE
+from benchmark.tables.statistics import RUNS
 from benchmark.text import grid, mean_std
 
 LEGEND = (
     (
-        f"Ours are means of {RUNS} runs. `prescribed`: settings chosen by the paper's rule; "
-        "`published`: settings known to reproduce the printed cell. A cell is judged by the second "
-        "where it was run."
+        f"Ours are means of {RUNS} runs. Paper's rule: settings chosen by the paper's rule on its grid. "
+        "Recovered settings: those that give the printed cell, found by searching for it; a cell is "
+        "judged by them where they were run."
     ),
     (
-        "`exact`: mean and standard deviation round to what is printed. `within noise`: the means are shown "
-        "to lie closer than one printed standard deviation, by a test of equivalence (two one-sided Welch "
-        f"t-tests, p < {ALPHA}); `differs`: that is not shown. With {RUNS} runs and equal standard deviations "
-        "gaps up to half a standard deviation pass. The test takes the two sides for independent although "
-        "they share their splits, so it errs towards `differs`; `p_welch` is of a test of difference."
+        "`equal`: every printed digit. `equivalent`: the 90 % interval of the difference lies within "
+        "± half the printed standard deviation. `different`: the 95 % interval excludes zero, and "
+        "equivalence is not shown. `inconclusive`: neither is shown. Where no test is possible (sizes, "
+        "differences of ranks, p-values) a number is equal or different. `within` is the smallest margin "
+        "for which agreement would be shown."
     ),
     (
-        "Where no standard deviation between runs is printed (the ± of numbers of features is between "
-        f"samples), the margin is {SHARE:.0%} of the printed number, and ours stands in the test for "
-        "both sides. Three kinds of cells count as `within noise` unless shown to differ: mean "
-        "ranks, by a sign-flip test over datasets; rank differences, by the range of 95 % of "
-        f"{DRAWS} redraws of our runs; p-values, by the side of {ALPHA} that they are on."
+        "The paper's runs and ours share their splits. With s_p and s_o the standard deviations and rho the "
+        f"correlation between two trainings on the same splits, the difference has variance (s_p² + s_o² "
+        f"- 2 rho s_p s_o) / {RUNS}. rho is measured from repeated seeds, per dataset; where it was not, "
+        "it is 0. `unpaired` is the verdict at rho = 0, the conservative reading. Where no standard "
+        "deviation between runs is printed (the ± of numbers of features is between samples), ours "
+        "stands for it."
+    ),
+    (
+        "Mean ranks are compared with the ranks of the paper's own cells over the same methods and "
+        "datasets, by the intervals of the differences per dataset."
     ),
     (
         "`paper inconsistent`: the printed cell contradicts itself, another cell or the text; the "
         "finding is named, and `python -m benchmark audit` explains it. `not run` includes cells "
-        "with fewer runs than planned."
+        "with fewer runs than planned. `other hardware`: a time; see who is faster than whom."
     ),
     (
         f"`{MARK}`: failed convergence in more than half of our runs, by guessing or by one mask for "
         "all samples; the scores are kept. Where the paper prints a dash for failed convergence, "
-        "a cell of ours that failed as well counts as `exact`."
+        "a cell of ours that failed as well counts as `equal`."
     ),
 )
-COMPARED = WORDS[:4]
+COMPARED = WORDS[:6]
 
 
 def render(lines: Sequence[Line], form: str, everything: bool = False) -> str:
@@ -63,7 +67,7 @@ FORMATS = ("md", "csv", "json")
 
 def to_markdown(lines: Sequence[Line], everything: bool = False) -> str:
     """Totals, then table by table what was compared; gaps are counted by their reason."""
-    parts = ["# Every published cell beside ours", _sentence(lines), grid(_totals(lines))]
+    parts = ["# Every printed cell beside ours", _sentence(lines), grid(_totals(lines))]
     parts += ["  \n".join(_editions(lines)), "  \n".join(LEGEND)]
     for table in dict.fromkeys(line.printed.table for line in lines):
         mine = [line for line in lines if line.printed.table == table]
@@ -105,7 +109,9 @@ def _editions(lines: Sequence[Line]) -> list[str]:
         words = sum(totals(lines, edition).values(), Counter[str]())
         counts = ", ".join(f"{words[w]} {w}" for w in WORDS if words[w])
         if counts:
-            sentences.append(f"{edition}: {words.total()} cells, {counts}.")
+            sentences.append(
+                f"{EDITION_NAMES[edition].capitalize()}: {words.total()} cells, {counts}."
+            )
     return sentences
 
 
@@ -115,7 +121,7 @@ def _several(lines: Sequence[Line]) -> bool:
 
 def _head(lines: Sequence[Line]) -> list[str]:
     metric = ["metric"] * _several(lines)
-    return ["method", "dataset", *metric, "paper", *EDITIONS, "verdict", "why"]
+    return ["method", "dataset", *metric, "paper", *EDITION_NAMES.values(), "verdict", "why"]
 
 
 def _row(line: Line, lines: Sequence[Line]) -> list[str]:
@@ -150,7 +156,8 @@ def _gaps(lines: Sequence[Line]) -> list[str]:
 
 COLUMNS = (
     *("table", "method", "dataset", "metric", "edition", "mean", "std", "n"),
-    *("paper_mean", "paper_std", "difference", "p", "p_welch", "verdict", "why", "finding"),
+    *("paper_mean", "paper_std", "difference", "low", "high", "within", "margin", "rho"),
+    *("verdict", "unpaired", "why", "finding"),
     "failed_convergence",
 )
 
@@ -165,11 +172,17 @@ def to_csv(lines: Sequence[Line]) -> str:
         for edition, ours in line.ours.items():
             verdict = ours.verdict
             numbers = (ours.mean, ours.std, ours.n, cell.mean, cell.std)
-            tests = (verdict.difference, verdict.p, verdict.p_welch)
+            low, high = verdict.interval or (None, None)
+            tests = (verdict.difference, low, high, verdict.within, verdict.margin, verdict.rho)
             writer.writerow(
                 [cell.table, cell.method, cell.dataset, cell.metric, edition]
                 + [_number(x) for x in (*numbers, *tests)]
-                + [verdict.word, verdict.why, line.finding.id if line.finding else ""]
+                + [
+                    verdict.word,
+                    verdict.unpaired,
+                    verdict.why,
+                    line.finding.id if line.finding else "",
+                ]
                 + [str(ours.unconverged or "")]
             )
     return text.getvalue().rstrip("\n")

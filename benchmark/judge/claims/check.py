@@ -118,14 +118,14 @@ class Claim:
     statement: Statement
     paper: Outcome
     ours: dict[str, Outcome]
-    """By edition: `prescribed` always, `published` where some of its cells have such settings."""
+    """By edition: `rule` always, `recovered` where some of its cells have such settings."""
     doubts: tuple[str, ...] = ()
     """Findings of the audit that doubt a printed cell of it."""
 
     @property
     def outcome(self) -> Outcome:
         """What the claim is judged by: settings that the paper's own rule chooses."""
-        return self.ours["prescribed"]
+        return self.ours["rule"]
 
 
 def build(results: Path, only: Sequence[str] | None = None) -> list[Claim]:
@@ -145,7 +145,7 @@ def judge_all(built: Mapping[str, Table], only: Sequence[str] | None = None) -> 
         ours = {
             edition: outcome
             for edition, (outcome, used) in judged.items()
-            if edition == "prescribed" or edition in used
+            if edition == "rule" or edition in used
         }
         claims.append(Claim(statement, on_paper, ours, _doubts(statement, on_paper, doubts)))
     return claims

@@ -71,7 +71,7 @@ class OnPaper:
 
 
 class InRuns:
-    """Our cells in one edition; what it has no settings of its own for is as prescribed."""
+    """Our cells in one edition; what it has no settings of its own for is by the paper's rule."""
 
     size = 1 + DRAWS
 
@@ -115,8 +115,8 @@ class InRuns:
             stats.rank_differences, [v.numbers for v in f1], [v.numbers for v in accuracy]
         )
         difference = rows[methods.index(method)]
-        published = any(v.edition == "published" for v in (*f1, *accuracy))
-        return Value(difference, drawn=True, edition="published" if published else "prescribed")
+        recovered = any(v.edition == "recovered" for v in (*f1, *accuracy))
+        return Value(difference, drawn=True, edition="recovered" if recovered else "rule")
 
 
 @cache

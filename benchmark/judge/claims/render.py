@@ -10,18 +10,18 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
 
+from benchmark.judge.answer import Answer
 from benchmark.judge.claims.check import TOO_FEW, WORDS, Claim, Outcome
 from benchmark.judge.claims.evidence import DRAWS, RUNS
-from benchmark.protocol.choices import EDITIONS
+from benchmark.protocol.choices import EDITION_NAMES, EDITIONS
 from benchmark.text import grid
 
 LEGEND = (
     (
         "A claim is a sentence of the paper in our words, written as comparisons between cells of "
         "its tables. `paper`: on the printed cells, does the sentence follow from its own numbers? "
-        "`prescribed`: on our runs, with settings chosen by the paper's rule; a claim is judged by "
-        "this. `published`: the same with the settings that are known to reproduce printed cells, "
-        "where there are any."
+        "`paper's rule`: on our runs, with settings chosen by that rule; a claim is judged by this. "
+        "`recovered settings`: the same with those that give printed cells, where there are any."
     ),
     (
         f"Only cells with all {RUNS} runs count. `holds` and `does not hold`: no missing run can "
@@ -32,25 +32,27 @@ LEGEND = (
     (
         f"The percentage is the share of {DRAWS} redraws of our runs in which the claim holds on "
         f"the same cells: {RUNS} splits with replacement, the same ones for all methods. It is not "
-        "a p-value: the splits share their samples, so it is surer than new data would be. Times "
+        "a p-value: the splits share their samples, so it overstates how sure new data would make us. Times "
         "are redrawn from their repeats, for each method apart; values over all datasets have "
         "nothing to draw from."
     ),
 )
 
 
-def render(claims: Sequence[Claim], form: str) -> str:
-    return FORMATS[form](claims)
+def render(claims: Sequence[Claim], form: str, answer: Answer | None = None) -> str:
+    """The claims as text, Markdown, CSV or JSON, and what they come to (CSV has rows only)."""
+    return FORMATS[form](claims, answer)
 
 
 def totals(claims: Sequence[Claim]) -> dict[str, Counter[str]]:
     """Verdicts on the printed cells and per edition."""
-    sides = ("paper", *EDITIONS)
+    sides = ("paper", *EDITION_NAMES.values())
     return {s: Counter(o.word for c in claims if (o := _sides(c).get(s))) for s in sides}
 
 
 def _sides(claim: Claim) -> dict[str, Outcome]:
-    return {"paper": claim.paper, **claim.ours}
+    ours = {EDITION_NAMES[edition]: outcome for edition, outcome in claim.ours.items()}
+    return {"paper": claim.paper, **ours}
 
 
 def _sentence(claims: Sequence[Claim]) -> str:
@@ -101,20 +103,23 @@ def _notes(claim: Claim) -> list[str]:
     ]
 
 
-def to_text(claims: Sequence[Claim]) -> str:
+def to_text(claims: Sequence[Claim], answer: Answer | None = None) -> str:
     """One block per claim: the sentence, then what became of it on either side."""
     parts = [textwrap.fill(_sentence(claims), 100)]
     for topic, mine in _topics(claims).items():
         parts.append(topic.upper())
         parts += map(_block, mine)
-    return "\n\n".join([*parts, *(textwrap.fill(text.replace("`", ""), 100) for text in LEGEND)])
+    parts += [textwrap.fill(text.replace("`", ""), 100) for text in LEGEND]
+    if answer:
+        parts += ["THE ANSWER", *(textwrap.fill(text, 100) for text in answer.sentences)]
+    return "\n\n".join(parts)
 
 
 def _block(claim: Claim) -> str:
     s = claim.statement
     lines = [f"{s.id}  [{s.where}]", *_indented(s.claim, "  ")]
     for side, outcome in _sides(claim).items():
-        lines += _indented(f"{_verdict(outcome)}: {_why(outcome)}", f"  {side:<12}")
+        lines += _indented(f"{_verdict(outcome)}: {_why(outcome)}", f"  {side:<20}")
     return "\n".join(lines + [line for note in _notes(claim) for line in _indented(note, "  ")])
 
 
@@ -122,13 +127,13 @@ def _indented(text: str, start: str) -> list[str]:
     return textwrap.wrap(text, 100, initial_indent=start, subsequent_indent=" " * len(start))
 
 
-def to_markdown(claims: Sequence[Claim]) -> str:
+def to_markdown(claims: Sequence[Claim], answer: Answer | None = None) -> str:
     """A table of verdicts per topic, each followed by the evidence."""
     counts = [["", *WORDS]]
     counts += [[side, *(str(words[w]) for w in WORDS)] for side, words in totals(claims).items()]
     parts = ["# What the paper says, checked", _sentence(claims), grid(counts), "  \n".join(LEGEND)]
     for topic, mine in _topics(claims).items():
-        head = ["", "claim", "where", "paper", *EDITIONS]
+        head = ["", "claim", "where", "paper", *EDITION_NAMES.values()]
         rows = [
             [
                 f"`{c.statement.id}`",
@@ -140,6 +145,8 @@ def to_markdown(claims: Sequence[Claim]) -> str:
             for c in mine
         ]
         parts += [f"## {topic.capitalize()}", grid([head, *rows]), "\n".join(map(_item, mine))]
+    if answer:
+        parts += ["## The answer", *answer.sentences]
     return "\n\n".join(parts)
 
 
@@ -154,7 +161,7 @@ COLUMNS = (
 )
 
 
-def to_csv(claims: Sequence[Claim]) -> str:
+def to_csv(claims: Sequence[Claim], _answer: Answer | None = None) -> str:
     """One line per claim and side: the paper's cells, and each edition of ours."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
@@ -171,17 +178,18 @@ def to_csv(claims: Sequence[Claim]) -> str:
     return text.getvalue().rstrip("\n")
 
 
-def to_json(claims: Sequence[Claim]) -> str:
+def to_json(claims: Sequence[Claim], answer: Answer | None = None) -> str:
     """Everything, also how each claim is checked."""
     value = {
         "totals": {side: dict(words) for side, words in totals(claims).items()},
         "legend": LEGEND,
         "claims": [{**asdict(claim), "verdict": claim.outcome.word} for claim in claims],
+        "answer": asdict(answer) if answer else None,
     }
     return json.dumps(value, indent=1, ensure_ascii=False, allow_nan=False)
 
 
-FORMATS: dict[str, Callable[[Sequence[Claim]], str]] = {
+FORMATS: dict[str, Callable[[Sequence[Claim], Answer | None], str]] = {
     "text": to_text,
     "md": to_markdown,
     "csv": to_csv,

@@ -6,14 +6,14 @@ function openCell(table, cell) {
   const row = table.rows[cell.row], column = table.columns[cell.column];
   const others = Object.keys(data.editions).map((e) => cellOf(table, cell.row, cell.column, e)).filter((c, i, all) => c && all.indexOf(c) === i);
   const switcher = others.length > 1 && h("div.switch", {}, others.map((other) =>
-    h("button.quiet", { type: "button", "aria-pressed": String(other === cell), onclick: () => openCell(table, other) }, other.edition)));
+    h("button.quiet", { type: "button", "aria-pressed": String(other === cell), onclick: () => openCell(table, other) }, data.editions[other.edition].name)));
   const printed = row.printed[cell.column];
   const setting = data.settings[cell.setting];
-  show(nameOf(table, cell), `${table.title.split(".")[0]}, ${column.metric.replaceAll("_", " ")}, ${cell.edition} settings`, [
+  show(nameOf(table, cell), `${table.title.split(".")[0]}, ${column.metric.replaceAll("_", " ")}${table.paper ? ", " + data.editions[cell.edition].name : ""}`, [
     switcher,
     sides(printed && printed.value, cell),
     h("p", {}, chip(cell.word), " ", cell.why, cell.why && !/[.!]$/.test(cell.why) && "."),
-    cell.p_welch && cell.word !== "exact" && h("p.note", {}, `Equivalence p = ${cell.p}; for readers who ask whether the two differ, Welch p = ${cell.p_welch}.`),
+    judgement(cell),
     cell.unconverged && h("p.aside", {}, h("b", {}, data.flag.mark), ` ${upper(cell.unconverged)}. The scores are kept.`),
     cell.note && h("p.note", {}, cell.note, "."),
     printed && printed.doubt && doubt(printed.doubt),
@@ -27,6 +27,14 @@ function openCell(table, cell) {
     setting && setting.key && provenancePart(setting),
   ]);
   remember(`#tables/${[table.name, row.method, column.dataset || "-", column.metric, cell.edition].map(encodeURIComponent).join("/")}`);
+}
+
+/** What the verdict rests on, and how it would be if the two sides had nothing in common. */
+function judgement(cell) {
+  if (!cell.within || cell.word === "equal") return null;
+  return h("p.note", {}, `Agrees to within ± ${cell.within}. `,
+    cell.rho ? `Runs on the same splits correlate with ρ = ${cell.rho} here` : "ρ was not measured here and counts as 0",
+    cell.unpaired ? `; with ρ = 0 the verdict would be ${cell.unpaired}.` : cell.rho ? "; with ρ = 0 the verdict is the same." : ".");
 }
 
 /** A printed cell: its place in a table where there is one, else what the ledger knows of it. */

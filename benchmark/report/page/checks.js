@@ -1,7 +1,7 @@
 // Beyond the paper's tables: the methods on their own papers' tasks, and against each other.
 
 const FIDELITY = {
-  yes: ["=", "exact"], below: ["≠", "differs"], above: ["≠", "differs"], "no range": ["–", "not-run"], "not run": ["–", "not-run"],
+  yes: ["=", "equal"], below: ["≠", "different"], above: ["≠", "different"], "no range": ["–", "not-run"], "not run": ["–", "not-run"],
 };
 
 function fidelityView() {
@@ -47,7 +47,7 @@ function pairwiseView(wanted, start) {
   return [
     h("h1", {}, "Every method against every other"),
     h("p.lead", {}, `On ${dataset}, ${clear} of ${plural(here.length, "pair")} of methods differ clearly.`),
-    h("p.note", {}, "Points of balanced accuracy over 25 paired runs with prescribed settings. Clear (bold, with a star): p < 0.05 by the corrected " +
+    h("p.note", {}, "Points of balanced accuracy over 25 paired runs with settings by the paper's rule. Clear (bold, with a star): p < 0.05 by the corrected " +
       "resampled t-test after Holm’s adjustment within the dataset. Methods whose runs are not complete are left out."),
     h("nav.pills", { "aria-label": "Datasets" }, datasets.map((d) => h("a", { href: `#pairwise/${d}`, "aria-current": d === dataset && "true" }, d))),
     h("h2", {}, "Row minus column"),

@@ -42,7 +42,7 @@ function cellsView(start) {
       { name: "table", label: "Table", of: (l) => l.table, show: tableName },
       { name: "verdict", label: "Verdict", of: (l) => l.word, order: wordOrder },
       { name: "method", label: "Method", of: (l) => l.label },
-      { name: "edition", label: "Counts by", of: (l) => l.edition },
+      { name: "edition", label: "Counts by", of: (l) => l.edition, show: (e) => data.editions[e].name },
       { name: "convergence", label: "Convergence", of: (l) => (l.flagged ? "failed" : "not flagged") },
     ], (l) => [l.label, l.method, l.dataset, l.metric, l.why, l.finding].join(" "), (lines) => cellList(lines, editions), start),
     h("details", {}, h("summary", {}, "What the verdicts mean"), data.legend.map((text) => h("p", {}, prose(text)))),
@@ -50,14 +50,14 @@ function cellsView(start) {
 }
 
 function cellList(lines, editions) {
-  const heads = ["Table", "Method", "Dataset", "Metric", "Paper", ...editions, "Verdict", "Why"];
+  const heads = ["Table", "Method", "Dataset", "Metric", "Paper", ...editions.map((e) => upper(data.editions[e].name)), "Verdict", "Why"];
   const rows = lines.map((line) => {
     const values = editions.map((e) => (line.ours[e] ? line.ours[e][0] : ""));
     const element = h("tr", { onclick: () => openLine(line) },
       h("td", {}, String(line.table)),
       h("th", { scope: "row" }, h("button.link", { type: "button" }, line.label)),
       h("td", {}, line.dataset || "all"), h("td", {}, line.metric.replaceAll("_", " ")), h("td.right", {}, line.paper),
-      values.map((v, i) => h("td.right", { class: editions[i] === line.edition ? "counts" : "" }, v)),
+      values.map((v, i) => h("td.right", { class: editions[i] === line.edition ? "judged" : "" }, v)),
       h("td", {}, chip(line.word)), h("td.why", {}, line.why));
     const first = (text) => (text === "" || text === "–" ? null : parseFloat(text));
     return { element, keys: [line.table, line.label, line.dataset, line.metric, first(line.paper), ...values.map(first), wordOrder(line.word), line.why] };

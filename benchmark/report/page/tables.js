@@ -2,10 +2,10 @@
 
 let edition = Object.keys(data.editions)[0];
 
-/** Our cell in the chosen edition; where that has none, the prescribed one, marked as such. */
+/** Our cell in the chosen edition; where that has none, the one by the paper's rule, marked as such. */
 function cellOf(table, row, column, wanted = edition) {
   table.index ||= new Map(table.cells.map((cell) => [`${cell.row}/${cell.column}/${cell.edition}`, cell]));
-  return table.index.get(`${row}/${column}/${wanted}`) || table.index.get(`${row}/${column}/prescribed`);
+  return table.index.get(`${row}/${column}/${wanted}`) || table.index.get(`${row}/${column}/rule`);
 }
 
 function tablesView(name) {
@@ -22,20 +22,21 @@ function tablesView(name) {
     h("label", {}, h("input", { type: "radio", name: "edition", value: e, checked: e === edition, onchange: () => {
       edition = e;
       draw();
-    } }), h("span", {}, e))));
+    } }), h("span", {}, data.editions[e].name))));
   draw();
   requestAnimationFrame(() => pills.querySelector("[aria-current]").scrollIntoView({ block: "nearest", inline: "center" }));
-  return [h("h1", {}, table.title), pills, choice, place];
+  return [h("h1", {}, table.title), pills, table.paper ? choice : null, place];
 }
 
 function tableParts(table) {
   const counts = count(table.cells.filter((cell) => cell.edition === edition), (cell) => cell.word);
-  const starred = edition !== "prescribed";
+  const starred = edition !== "rule";
   return [
-    h("p.note", {}, h("b", {}, edition), ": ", data.editions[edition], ". ",
-      starred && "A star marks a prescribed cell where no such settings are known."),
+    table.paper && h("p.note", {}, h("b", {}, upper(data.editions[edition].name)), ": ", data.editions[edition].meaning, ". ",
+      starred && "A star marks a cell by the paper's rule, where no such settings are known."),
     counts.size > 0 && bar(counts),
     h("div.scroll", { tabindex: "0", role: "region", "aria-label": table.title }, tableElement(table)),
+    collapsed(table),
     h("div.counts", {}, [...words.values()].filter((w) => counts.get(w.word)).map((w) => h("span", {}, chip(w.word), ` ${counts.get(w.word)}`))),
     h("p.note", {}, table.about, " Click a cell, or press Enter on it, for its runs."),
     table.cells.some((cell) => cell.unconverged) && h("p.note", {}, prose(data.flag.meaning)),
@@ -43,7 +44,34 @@ function tableParts(table) {
   ];
 }
 
-function tableElement(table) {
+/** Columns without a number of ours, which take no room until they are asked for. */
+function emptyColumns(table) {
+  const filled = new Set(table.cells.filter((cell) => cell.value).map((cell) => cell.column));
+  return filled.size ? table.columns.map((_, c) => c).filter((c) => !filled.has(c)) : [];
+}
+
+function collapsed(table) {
+  const empty = emptyColumns(table);
+  if (!empty.length) return null;
+  const names = [...new Set(empty.map((c) => table.columns[c].dataset || table.columns[c].heading))];
+  return h("p.note", {}, table.whole ? "Without runs of ours: " : "Left out, because no run of ours is there yet: ", h("b", {}, names.join(", ")), ". ",
+    h("button.quiet.only-screen", { type: "button", onclick: () => {
+      table.whole = !table.whole;
+      const place = document.querySelector("#main > div:last-of-type");
+      place.replaceChildren();
+      append(place, tableParts(table));
+    } }, table.whole ? "hide them" : "show what the paper prints"));
+}
+
+function tableElement(whole) {
+  const left = whole.whole ? [] : emptyColumns(whole);
+  const kept = whole.columns.map((_, c) => c).filter((c) => !left.includes(c));
+  // The rest of the drawing sees only the columns that are shown.
+  const table = left.length === 0 ? whole : {
+    ...whole, index: undefined, columns: kept.map((c) => whole.columns[c]),
+    rows: whole.rows.map((row) => ({ ...row, printed: kept.map((c) => row.printed[c]) })),
+    cells: whole.cells.filter((cell) => kept.includes(cell.column)).map((cell) => ({ ...cell, column: kept.indexOf(cell.column), whole: [whole, cell] })),
+  };
   const hasPaper = table.columns.map((_, c) => table.rows.some((row) => row.printed[c]));
   const grouped = table.columns.some((column) => column.group);
   const best = table.columns.map((column, c) => (column.ranked ? bestOf(table, c) : null));
@@ -51,7 +79,13 @@ function tableElement(table) {
   const original = (body) => {
     const elements = [];
     const families = new Set(table.rows.map((row) => row.family));
+    const pinned = table.rows.length > 8 ? table.rows.findIndex((row) => row.method === "protogate") : -1;
+    if (pinned >= 0) {
+      rows[pinned].element.classList.add("pinned");
+      elements.push(rows[pinned].element);
+    }
     rows.forEach((row, r) => {
+      if (r === pinned) return;
       const family = table.rows[r].family;
       if (families.size > 1 && (r === 0 || table.rows[r - 1].family !== family)) {
         elements.push(h("tr.family", {}, h("th", { scope: "colgroup" }, family), h("td", { colspan: row.keys.length - 1 })));
@@ -140,7 +174,7 @@ function cellButton(table, cell) {
   const button = h("button", {
     type: "button", class: kind(cell.word), tabindex: "-1", "data-tip": "", "data-cell": "",
     "aria-label": `${nameOf(table, cell)}: ours ${plain(cell.value) || "nothing"}, ${cell.word}${cell.unconverged ? ", failed convergence" : ""}`,
-    onclick: () => openCell(table, cell),
+    onclick: () => openCell(...(cell.whole || [table, cell])),
   }, number(cell.value), cell.unconverged && h("b.flag", {}, data.flag.mark), " ", h("b", {}, symbol(cell.word) + star));
   button._tip = () => cellTip(table, cell);
   return button;
@@ -156,10 +190,11 @@ function cellTip(table, cell) {
   const printed = table.rows[cell.row].printed[cell.column];
   const n = cell.n === cell.planned ? `n = ${cell.n}` : `n = ${cell.n} of ${cell.planned}`;
   return [
-    `${nameOf(table, cell)}, ${cell.edition} settings`,
+    `${nameOf(table, cell)}${table.paper ? `, ${data.editions[cell.edition].name}` : ""}`,
     printed && `paper ${plain(printed.value)}`,
     cell.value && `ours ${plain(cell.value)}, ${n}`,
     cell.interval && `95 % interval of the mean ${cell.interval[0]} to ${cell.interval[1]}`,
+    cell.within && COMPARED.includes(cell.word) && `agrees to within ± ${cell.within}`,
     `${symbol(cell.word)} ${cell.word}: ${cell.why}`,
     cell.unconverged && `${data.flag.mark} ${cell.unconverged}`,
     cell.note,

@@ -1,0 +1,357 @@
+"""The answer in a few sentences, made from the records: does the paper's main claim hold here?
+
+Does ProtoGate rank first, whom does it clearly beat or lose to, how many of the printed accuracies agree,
+and what is missing. README, the page, `claims` and `reproduce table2` show these sentences.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from benchmark import paper
+from benchmark.judge import pairwise
+from benchmark.judge.audit.findings import label
+from benchmark.judge.cells import ledger
+from benchmark.judge.cells.ledger import Line
+from benchmark.judge.claims.check import Claim, judge_all
+from benchmark.judge.pairwise import Pair
+from benchmark.run.records import Store
+from benchmark.tables import statistics as stats
+from benchmark.tables.build import build_from
+from benchmark.tables.table import Table
+from benchmark.tables.verdict import JUDGED
+
+METHOD = "protogate"
+METRIC = "balanced_accuracy"
+TABLE = "table2"
+NAMED = 3
+"""How many methods with gaps are named."""
+KINDS = {
+    "accuracies": (METRIC,),
+    "numbers of selected features": ("selected_features",),
+    "selection scores on synthetic data": ("f1_select",),
+    "ranks and differences of ranks": ("mean_rank", "rank_difference", "adtm_percent"),
+}
+"""What is counted apart, the most important first: what the reader calls it, and its metrics."""
+
+
+@dataclass(frozen=True)
+class Lead:
+    """ProtoGate minus the best other method on one dataset, in points of balanced accuracy."""
+
+    dataset: str
+    methods: int
+    """Others that are complete there and printed."""
+    paper: float | None
+    paper_other: str
+    ours: float
+    low: float
+    high: float
+    """95 % interval, allowing for the rows that runs share."""
+    other: str
+
+
+@dataclass(frozen=True)
+class Answer:
+    """The sentences, and the numbers in them for whoever computes."""
+
+    holds: bool | None
+    """Whether ProtoGate has the best mean rank over the cells at hand; None: it has no rank yet."""
+    final: bool
+    """Whether that is over all of the paper's methods and datasets."""
+    rank: dict[str, float | int | str] = field(default_factory=dict)
+    beats: dict[str, list[str]] = field(default_factory=dict)
+    """Method -> datasets on which ProtoGate is clearly better."""
+    loses_to: dict[str, list[str]] = field(default_factory=dict)
+    open_pairs: int = 0
+    verdicts: dict[str, dict[str, int]] = field(default_factory=dict)
+    """Kind of number -> verdict -> distinct experiments, by the paper's rule."""
+    recovered: tuple[int, int] = (0, 0)
+    """Settings that give every printed digit, of those that were recovered and run."""
+    leads: tuple[Lead, ...] = ()
+    no_data: tuple[str, ...] = ()
+    missing: dict[str, list[str]] = field(default_factory=dict)
+    """Dataset -> methods without all 25 runs, where the dataset has any."""
+    sentences: tuple[str, ...] = ()
+
+
+def answer(
+    table: Table, lines: Sequence[Line], pairs: Sequence[Pair], claims: Sequence[Claim]
+) -> Answer:
+    """From Table 2, every printed cell beside ours, the pairwise tests and the claims."""
+    rank = _rank(table, claims)
+    beats, loses_to, undecided = _clear(table, pairs)
+    no_data, missing = _missing(table)
+    found = Answer(
+        holds=None if not rank else rank["place"] == 1 and rank["shared"] == 0,
+        final=table.fully_ranked,
+        rank=rank,
+        beats=beats,
+        loses_to=loses_to,
+        open_pairs=undecided,
+        verdicts=_counts(lines),
+        recovered=_recovered(lines),
+        leads=tuple(leads(table)),
+        no_data=no_data,
+        missing=missing,
+    )
+    sentences = [
+        _about_rank(found),
+        _about_pairs(found),
+        _about_cells(found),
+        _about_gaps(table, found),
+    ]
+    return replace(found, sentences=tuple(filter(None, sentences)))
+
+
+def build(results: Path) -> tuple[Answer, list[Claim]]:
+    """The answer from the records, and the claims that it rests on; builds every table of the paper."""
+    store = Store(results, remember=True)
+    built = {f"table{n}": build_from(store, f"table{n}") for n in paper.tables()}
+    claims = judge_all(built)
+    table = built[TABLE]
+    return answer(table, ledger.compare(built), pairwise.pairs(table), claims), claims
+
+
+# What was found ----------------------------------------------------------------------------------
+
+
+def _rank(table: Table, claims: Sequence[Claim]) -> dict[str, float | int | str]:
+    methods, datasets = table.ranked
+    if METHOD not in methods:
+        return {}
+    means = {
+        method: summary.ours[0]
+        for method in methods
+        if (summary := table.summaries[method, "rule", "mean_rank"]).ours
+    }
+    mine = round(means[METHOD], 9)
+    first = min(means, key=lambda method: means[method])
+    theirs = {
+        method: pair[0]
+        for method in methods
+        if (pair := table.summaries[method, "rule", "mean_rank"].same_cells)
+    }
+    found: dict[str, float | int | str] = {
+        "mean": mine,
+        "place": 1 + sum(round(mean, 9) < mine for mean in means.values()),
+        "shared": sum(round(mean, 9) == mine for mean in means.values()) - 1,
+        "methods": len(methods),
+        "datasets": len(datasets),
+        "first": first,
+        "first_mean": means[first],
+    }
+    if METHOD in theirs:
+        best = theirs[METHOD]
+        found["paper_mean"] = best
+        found["paper_place"] = 1 + sum(mean < best for mean in theirs.values())
+    support = [c.outcome.support for c in claims if c.statement.id == "best-rank"]
+    if support and support[0] is not None:
+        found["support"] = support[0]
+    return found
+
+
+def _clear(
+    table: Table, pairs: Sequence[Pair]
+) -> tuple[dict[str, list[str]], dict[str, list[str]], int]:
+    """Wins, losses and open pairs of ProtoGate; a difference is second minus first."""
+    name = next((row.label for row in table.rows if row.method == METHOD), label(METHOD))
+    beats: dict[str, list[str]] = {}
+    loses_to: dict[str, list[str]] = {}
+    undecided = 0
+    for pair in pairs:
+        if name not in (pair.first, pair.second):
+            continue
+        other = pair.first if pair.second == name else pair.second
+        if not pair.clear:
+            undecided += 1
+            continue
+        gain = pair.difference if pair.second == name else -pair.difference
+        (beats if gain > 0 else loses_to).setdefault(other, []).append(pair.dataset)
+    return beats, loses_to, undecided
+
+
+def leads(table: Table) -> list[Lead]:
+    """Per dataset the lead over the best other method, on each side among the same methods."""
+    found = []
+    for dataset in table.recipe.datasets:
+        cells = {
+            row.method: result
+            for row in table.rows
+            if (result := table.results.get((row.method, dataset, METRIC, "rule")))
+            and result.complete
+        }
+        mine = cells.pop(METHOD, None)
+        if mine is None or not cells:
+            continue
+        other = max(cells, key=lambda method: cells[method].mean or 0.0)
+        differences = [a - b for a, b in zip(mine.values, cells[other].values, strict=True)]
+        mean, std = stats.mean_std(differences)
+        error = (std or 0.0) * math.sqrt(1 / len(differences) + stats.RHO)
+        half = stats.student_quantile(1 - stats.ALPHA / 2, len(differences) - 1) * error
+        printed = {m: p.mean for m, r in cells.items() if (p := r.printed) and p.mean is not None}
+        theirs = mine.printed.mean if mine.printed else None
+        best = max(printed, key=lambda method: printed[method], default="")
+        found.append(
+            Lead(
+                dataset,
+                len(cells),
+                theirs - printed[best] if theirs is not None and best else None,
+                label(best) if best else "",
+                mean,
+                mean - half,
+                mean + half,
+                label(other),
+            )
+        )
+    return found
+
+
+def _counts(lines: Sequence[Line]) -> dict[str, dict[str, int]]:
+    """Verdicts per kind over distinct experiments by the paper's rule: a number that the paper prints
+    in several tables counts once, where it is printed first."""
+    counts: dict[str, Counter[str]] = {kind: Counter() for kind in KINDS}
+    seen: set[str] = set()
+    for line in lines:
+        ours = line.ours.get("rule")
+        if ours is None or ours.verdict.word not in JUDGED or ours.experiment in seen:
+            continue
+        seen.add(ours.experiment)
+        for kind, metrics in KINDS.items():
+            if line.printed.metric in metrics:
+                counts[kind][ours.verdict.word] += 1
+    return {
+        kind: {word: words[word] for word in JUDGED if words[word]}
+        for kind, words in counts.items()
+        if words
+    }
+
+
+def _recovered(lines: Sequence[Line]) -> tuple[int, int]:
+    words = {
+        ours.experiment: ours.verdict.word
+        for line in lines
+        if (ours := line.ours.get("recovered")) and line.printed.metric == METRIC
+    }
+    judged = [word for word in words.values() if word in JUDGED]
+    return judged.count("equal"), len(judged)
+
+
+def _missing(table: Table) -> tuple[tuple[str, ...], dict[str, list[str]]]:
+    no_data, missing = [], {}
+    for dataset in table.recipe.datasets:
+        cells = {
+            row.label: result
+            for row in table.rows
+            if (result := table.results.get((row.method, dataset, METRIC, "rule")))
+        }
+        if not any(result.n for result in cells.values()):
+            no_data.append(dataset)
+        elif gaps := [name for name, result in cells.items() if not result.complete]:
+            missing[dataset] = gaps
+    return tuple(no_data), missing
+
+
+# In words ----------------------------------------------------------------------------------------
+
+
+def _about_rank(found: Answer) -> str:
+    rank = found.rank
+    if not rank:
+        return "Whether ProtoGate ranks first is open: it has no rank over the runs at hand."
+    verdict = "Yes" if found.holds else "No" if found.final else "Not"
+    if rank["place"] == 1 and rank["shared"]:
+        verdict = "It shares the first place"
+    so_far = "" if found.final else " so far"
+    over = f"{rank['datasets']} datasets and {rank['methods']} methods"
+    text = (
+        f"Does ProtoGate rank first? {verdict}{so_far}: over {over} its mean rank is "
+        f"{rank['mean']:.2f}, {_place(int(rank['place']))} of {rank['methods']}"
+    )
+    if not found.holds and rank["first"] != METHOD:
+        text += f" (first is {label(str(rank['first']))} with {rank['first_mean']:.2f})"
+    if "paper_mean" in rank:
+        text += (
+            f"; the paper's own numbers for the same cells give {rank['paper_mean']:.2f}, "
+            f"{_place(int(rank['paper_place']))}"
+        )
+    if "support" in rank:
+        text += f". It is first in {_share(float(rank['support']))} of 1000 redraws of our runs"
+    return text + "."
+
+
+def _place(number: int) -> str:
+    ending = {1: "st", 2: "nd", 3: "rd"}.get(number % 10 if number % 100 not in (11, 12, 13) else 0)
+    return f"{number}{ending or 'th'}"
+
+
+def _share(support: float) -> str:
+    if 0 < support < 0.01:
+        return "less than 1 %"
+    if 0.99 < support < 1:
+        return "more than 99 %"
+    return f"{100 * support:.0f} %"
+
+
+def _about_pairs(found: Answer) -> str:
+    decided = sum(map(len, found.beats.values())) + sum(map(len, found.loses_to.values()))
+    total = decided + found.open_pairs
+    if not total:
+        return ""
+    sides = [
+        f"clearly {word} {_named(methods)}"
+        for word, methods in (("beats", found.beats), ("loses to", found.loses_to))
+        if methods
+    ]
+    if not sides:
+        return f"No difference between ProtoGate and another method is clear in {total} corrected paired tests."
+    return (
+        f"ProtoGate {' and '.join(sides)}; {found.open_pairs} of its {total} comparisons are open "
+        f"(corrected paired tests, Holm within a dataset)."
+    )
+
+
+def _named(methods: Mapping[str, Sequence[str]]) -> str:
+    """`Lasso (toxicity) and RF (lung, prostate)`."""
+    return _listed([f"{name} ({', '.join(datasets)})" for name, datasets in methods.items()])
+
+
+def _listed(names: Sequence[str]) -> str:
+    return " and ".join(filter(None, [", ".join(names[:-1]), names[-1]])) if names else ""
+
+
+def _about_cells(found: Answer) -> str:
+    words = found.verdicts.get("accuracies", {})
+    if not words:
+        return "No printed accuracy can be compared yet."
+    total = sum(words.values())
+    counts = ", ".join(f"{number} {word}" for word, number in words.items())
+    text = f"Of {total} distinct accuracies run by the paper's own rule, {counts}"
+    right, known = found.recovered
+    if known:
+        text += f"; of {known} settings recovered from the print, {right} give every printed digit"
+    return text + "."
+
+
+def _about_gaps(table: Table, found: Answer) -> str:
+    parts = []
+    if found.no_data:
+        parts.append(f"no runs on {_listed(found.no_data)}")
+    counted: dict[str, list[str]] = {}
+    for dataset, names in found.missing.items():
+        for name in names:
+            counted.setdefault(name, []).append(dataset)
+    if counted:
+        cells = sum(map(len, counted.values()))
+        most = sorted(counted.items(), key=lambda item: -len(item[1]))
+        names = [f"{name} ({', '.join(datasets)})" for name, datasets in most[:NAMED]]
+        if rest := most[NAMED:]:
+            names.append(f"{len(rest)} more methods" if len(rest) > 1 else rest[0][0])
+        parts.append(f"{cells} cells on the other datasets: {_listed(names)}")
+    if not parts:
+        return f"Nothing is missing: {len(table.recipe.datasets)} of {len(paper.DATASETS)} datasets are complete."
+    return f"Missing: {'; '.join(parts)}."

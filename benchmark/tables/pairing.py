@@ -1,0 +1,128 @@
+"""How much two trainings on the same splits have in common, measured from repeated seeds.
+
+The paper's runs and ours share their splits. How much of a run's score belongs to the split shows where
+one setting was run again with other seeds: the correlation rho, over the 25 splits, between the scores
+of two seeds. It enters the verdicts (tables/verdict.py); rho = 0 is the conservative reading.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from statistics import fmean
+
+from benchmark.protocol import registry
+from benchmark.protocol.plan import Cell, keys_of
+from benchmark.protocol.spec import SEED, DataRef, UserError
+from benchmark.run.records import Store
+from benchmark.tables.recipes import Metric, Recipe
+
+MODELS = ("rf", "lightgbm", "mlp", "protogate")
+"""Run again with other seeds: their runs are cheap, or they are what the paper is about."""
+SEEDS = range(SEED, SEED + 5)
+
+Trainings = list[list[float]]
+"""One list of scores, in the order of the splits, per seed."""
+
+
+@dataclass(frozen=True)
+class Rho:
+    """A measured correlation, with its 95 % interval."""
+
+    value: float
+    low: float
+    high: float
+    trainings: dict[str, int]
+    """Model -> seeds that have all their runs."""
+
+    @property
+    def used(self) -> float:
+        """What enters a variance: never negative, which would widen intervals beyond rho = 0."""
+        return max(0.0, self.value)
+
+
+def used(store: Store, data: DataRef, metric: Metric) -> float:
+    """The correlation that verdicts on a dataset rest on: 0 where none was measured."""
+    found = rho(store, data, metric)
+    return found.used if found else 0.0
+
+
+def rho(store: Store, data: DataRef, metric: Metric) -> Rho | None:
+    """The correlation measured on a dataset, for one metric; None without repeated seeds."""
+
+    def find() -> Rho | None:
+        groups = {
+            name: trainings
+            for name in MODELS
+            if len(trainings := _trainings(store, name, data, metric)) > 1
+        }
+        return _measure(groups)
+
+    return store.once(("rho", data.label, metric), find)
+
+
+def measured(store: Store, recipe: Recipe) -> dict[str, Rho]:
+    """The correlations of a table's first metric, per dataset that has one."""
+    found = {d: rho(store, registry.data_ref(d), recipe.metrics[0]) for d in recipe.datasets}
+    return {dataset: value for dataset, value in found.items() if value}
+
+
+def _trainings(store: Store, name: str, data: DataRef, metric: Metric) -> Trainings:
+    """The scores of a model's chosen setting, seed by seed, where all 25 runs have one."""
+    if name not in registry.models():
+        return []  # somebody's own registry
+    base = Cell(registry.models()[name], data)
+    try:
+        setting = store.setting(base, "own")
+    except (UserError, OSError):
+        return []  # a choice that cannot be read is named where its own cell is built
+    if setting is None:
+        return []
+    found = []
+    for seed in SEEDS:
+        params = setting.params if seed == SEED else {**setting.params, "random_state": seed}
+        keys = keys_of(base, params)[1]
+        records, _ = store.find(keys)
+        good = [records[key] for key in keys if key in records and records[key]["status"] == "ok"]
+        known = [score for record in good if (score := metric.of(record)) is not None]
+        if len(known) == len(keys):
+            found.append(known)
+    return found
+
+
+def correlation(x: Sequence[float], y: Sequence[float]) -> float | None:
+    """Pearson's correlation; None where one side does not vary."""
+    mx, my = fmean(x), fmean(y)
+    xx = math.fsum((a - mx) ** 2 for a in x)
+    yy = math.fsum((b - my) ** 2 for b in y)
+    if not xx or not yy:
+        return None
+    return math.fsum((a - mx) * (b - my) for a, b in zip(x, y, strict=True)) / math.sqrt(xx * yy)
+
+
+def _measure(groups: dict[str, Trainings]) -> Rho | None:
+    """Every model counts once, however many pairs its seeds make: the mean of its pairs. The interval
+    comes from leaving out one split at a time (the jackknife), because the splits are what was drawn.
+    """
+
+    def over_models(splits: Sequence[int]) -> float | None:
+        means = []
+        for trainings in groups.values():
+            columns = [[scores[i] for i in splits] for scores in trainings]
+            pairs = [correlation(x, y) for x, y in itertools.combinations(columns, 2)]
+            if known := [r for r in pairs if r is not None]:
+                means.append(fmean(known))
+        return fmean(means) if means else None
+
+    every = list(range(min((len(t[0]) for t in groups.values()), default=0)))
+    value = over_models(every)
+    if value is None:
+        return None
+    without = [over_models(every[:i] + every[i + 1 :]) for i in every]
+    known = [r for r in without if r is not None]
+    centre, n = fmean(known), len(known)
+    error = math.sqrt((n - 1) / n * math.fsum((r - centre) ** 2 for r in known))
+    low, high = max(-1.0, value - 1.96 * error), min(1.0, value + 1.96 * error)
+    return Rho(value, low, high, {name: len(t) for name, t in groups.items()})

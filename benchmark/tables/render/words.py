@@ -1,0 +1,166 @@
+"""What every rendering of a table says the same way: values, marks, headings, the legend."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from benchmark.experiments.timing import REPEATS
+from benchmark.protocol.choices import EDITION_NAMES
+from benchmark.tables.convergence import MARK
+from benchmark.tables.recipes import DIGITS, Metric
+from benchmark.tables.statistics import RUNS
+from benchmark.tables.table import Pair, Result, Row, Table
+from benchmark.tables.verdict import WORDS
+from benchmark.text import mean_std
+
+MARKS = {"equal": "=", "equivalent": "≈", "different": "≠", "inconclusive": "?"}
+DASH = "–"
+MEANING = {
+    "rule": "settings chosen by the paper's rule on its grid",
+    "recovered": "settings that give the printed cell, found by searching for it (rank and ADTM use "
+    "the paper's rule where none are known)",
+}
+TIES = {
+    "min": "ties share the best rank",
+    "average": "ties share the average rank",
+    "dense": "ties share a rank and the next follows without a gap",
+}
+MISSING = {
+    "mean": "count as the mean of the others",
+    "drop": "are left out",
+    "last": "rank last",
+}
+VERDICTS = (
+    "`=` equal in every printed digit, `≈` equivalent (the 90 % interval of the difference lies within "
+    "half the printed standard deviation), `≠` different (the 95 % interval excludes zero and "
+    "equivalence is not shown), `?` inconclusive (neither)"
+)
+FLAGGED = (
+    f"`{MARK}` failed convergence: in more than half of the runs balanced accuracy is at most chance "
+    "+ 2 points, or a local selector selects the same features for every sample. The scores are kept."
+)
+FEW = 4
+"""Below so many datasets a standard deviation of ranks would look surer than it is."""
+
+
+def pair_text(pair: Pair | None, decimals: int = 2) -> str:
+    """`71.65 ± 12.03`, without the standard deviation where there is none."""
+    mean, std = pair or (None, None)
+    return mean_std(mean, std, decimals, nothing="")
+
+
+def numbers(pair: Pair | None, decimals: int) -> list[str]:
+    """The same as two texts, empty where there is nothing."""
+    return ["" if x is None else f"{x:.{decimals}f}" for x in pair or (None, None)]
+
+
+def value_text(result: Result, metric: Metric) -> str:
+    if result.mean is None:
+        return ""
+    return pair_text((result.mean, result.shown_std), metric.our_decimals(result.mean))
+
+
+def heading(table: Table, dataset: str, metric: Metric) -> str:
+    if metric.overall:
+        return metric.heading
+    several = sum(not m.overall for m in table.recipe.metrics) > 1
+    return f"{dataset} {metric.heading}" if several else dataset
+
+
+def source_name(table: Table, edition: str) -> str:
+    """The edition, where the table is the paper's; a variant of an experiment has none."""
+    return EDITION_NAMES[edition] if table.recipe.paper is not None else "ours"
+
+
+def our_summary(table: Table, row: Row, edition: str) -> list[str]:
+    """Rank with the number of datasets behind it, and ADTM."""
+    rank = table.summaries[row.method, edition, "mean_rank"]
+    adtm = table.summaries[row.method, edition, "adtm_percent"]
+    mark = MARKS.get(rank.verdict.word, "")
+    shown = f"{rank_text(rank.ours, rank.n)} {mark}".strip()
+    return [shown, f"{adtm.ours[0]:.1f}" if adtm.ours else ""]
+
+
+def paper_summary(table: Table, row: Row) -> list[str]:
+    """The paper's values from its printed cells of the methods and datasets that ours are over."""
+    rank = table.summaries[row.method, table.editions[0], "mean_rank"]
+    adtm = table.summaries[row.method, table.editions[0], "adtm_percent"]
+    shown = rank.printed if table.fully_ranked else rank.same_cells
+    return [rank_text(shown, rank.n), f"{adtm.same_cells[0]:.1f}" if adtm.same_cells else ""]
+
+
+def rank_text(pair: Pair | None, n: int) -> str:
+    """`4.25 ± 2.10 (4)`: a mean over four datasets; fewer show no standard deviation."""
+    if pair is None:
+        return ""
+    mean, std = pair
+    return f"{pair_text((mean, std if n >= FEW else None))} ({n})"
+
+
+def legend(table: Table) -> str:
+    lines = [what_is_shown(table)]
+    if any(metric.timed for metric in table.recipe.metrics):
+        lines.append(
+            "Settings: what tuning chose, else the registry's defaults. The paper's times are from "
+            "other hardware and other code, so they get no verdict: `compare` tells who is faster "
+            f"than whom. Ours have at least {DIGITS} digits."
+        )
+        return "  \n".join(lines)
+    if table.recipe.paper is not None:
+        lines[0] += f" Against the paper: {VERDICTS}."
+    for edition in table.editions:
+        words = Counter(r.verdict.word for r in table.shown if r.edition == edition)
+        counts = ", ".join(f"{words[word]} {word}" for word in WORDS if words[word])
+        if counts and table.recipe.paper is not None:
+            lines.append(f"{EDITION_NAMES[edition].capitalize()}: {MEANING[edition]}; {counts}.")
+    if any(result.unconverged for result in table.shown):
+        lines.append(FLAGGED)
+    if table.recipe.rank and table.ranked[0]:
+        lines.append(ranking_text(table))
+        lines += _about_paper_ranks(table)
+    return "  \n".join(lines)
+
+
+def ranking_text(table: Table) -> str:
+    """What ranks and ADTM are computed over, and by which rules."""
+    methods, datasets = table.ranked
+    assert table.recipe.rank is not None
+    return (
+        f"Rank: mean over datasets ({', '.join(datasets)}; their number in brackets, ± from {FEW} on) "
+        f"among {len(methods)} methods, 1 = best; {TIES[table.recipe.rank.ties]}, missing cells "
+        f"{MISSING[table.recipe.rank.missing]}. ADTM: 0 = the worst of these methods on every "
+        f"dataset, 100 = the best on every dataset."
+    )
+
+
+def what_is_shown(table: Table) -> str:
+    """In one sentence: what a cell of ours is, and on which machine a time was taken."""
+    metrics = table.recipe.metrics
+    if any(metric.timed for metric in metrics):
+        machines = "; ".join(dict.fromkeys(r.about for r in table.shown if r.about))
+        if not machines:
+            return "From fitted networks; nothing here depends on the machine."
+        return f"Mean ± sample standard deviation over {REPEATS} repeats on the first split. Timed on: {machines}."
+    if all(metric.computed for metric in metrics):
+        return "Computed from the runs of other tables."
+    within = [metric.heading for metric in metrics if metric.spread]
+    if len(within) == len(metrics):
+        return f"Mean over {RUNS} runs ± the standard deviation between samples of a run, mean over runs."
+    other = "; of {} ± is the standard deviation between samples of a run, mean over runs"
+    exception = other.format(" and ".join(within)) if within else ""
+    return f"Mean ± sample standard deviation over {RUNS} runs{exception}."
+
+
+def _about_paper_ranks(table: Table) -> list[str]:
+    ranks_here = [s for s in table.summaries.values() if s.name == "mean_rank"]
+    ranks_here = [s for s in ranks_here if s.edition == table.editions[0] and s.same_cells]
+    if not ranks_here:
+        return []
+    if not table.fully_ranked:
+        return ["The paper's Rank and ADTM are computed from its printed values of the same cells."]
+    odd = [s for s in ranks_here if s.printed and pair_text(s.printed) != pair_text(s.same_cells)]
+    labels = {row.method: row.label for row in table.rows}
+    text = "; ".join(f"{labels[s.method]}, {pair_text(s.same_cells)}" for s in odd)
+    return (
+        [f"The paper's Rank is as printed; its cells give another one for {text}."] if odd else []
+    )

@@ -1,0 +1,172 @@
+"""The verdict on one of our numbers beside the printed one. Pure functions, standard library only.
+
+equal         every printed digit is ours, the standard deviation's included
+equivalent    the 90 % interval of the difference lies within half the printed standard deviation
+different     the 95 % interval of the difference excludes zero, and equivalence is not shown
+inconclusive  neither is shown: more runs could decide it, these do not
+
+Whoever claims agreement has to show it, and whoever claims a difference too: noisier runs make both
+harder. Where no test is possible (a parameter count, a difference of two ranks), a number is equal or
+different. Times on other hardware get no verdict at all.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from benchmark.tables.statistics import RUNS, equal_as_printed, mean_std, student_quantile
+
+MARGIN = 0.5
+"""Of the printed standard deviation: how near two means have to be shown to lie."""
+EQUIVALENCE, DIFFERENCE = 0.90, 0.95
+"""Levels of the two intervals; a 90 % interval is two one-sided tests at 5 %."""
+
+JUDGED = ("equal", "equivalent", "different", "inconclusive")
+"""Verdicts that compare two numbers, the best news first."""
+NOT_JUDGED = (
+    "incomplete",
+    "failed",
+    "not run",
+    "data unavailable",
+    "not in paper",
+    "other hardware",
+)
+"""Reasons why nothing is compared."""
+WORDS = (*JUDGED, *NOT_JUDGED)
+
+
+@dataclass(frozen=True)
+class Sample:
+    """What is known of a set of runs once they are averaged."""
+
+    mean: float
+    std: float | None
+    n: int = RUNS
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """How one of our values relates to the paper's."""
+
+    word: str
+    why: str
+    difference: float | None = None
+    """Ours minus the paper's."""
+    interval: tuple[float, float] | None = None
+    """The 95 % interval of the difference."""
+    within: float | None = None
+    """The smallest margin within which the two would be shown to agree."""
+    margin: float | None = None
+    """What `equivalent` asks for."""
+    rho: float = 0.0
+    """The correlation between the two sides' runs that the intervals rest on."""
+    unpaired: str = ""
+    """The word at rho = 0, the conservative reading."""
+
+
+def compare(
+    ours: Sample,
+    printed: Sample,
+    decimals: int,
+    *,
+    rho: float = 0.0,
+    deterministic: bool = False,
+) -> Verdict:
+    """The verdict on a mean over runs.
+
+    The paper's runs and ours share their splits, and a split that is hard for one is hard for the
+    other: with s_p and s_o the two standard deviations and rho the correlation between two trainings
+    on the same splits, the difference of the means has variance (s_p^2 + s_o^2 - 2 rho s_p s_o) / n.
+    rho is measured from repeated seeds (tables/pairing.py). Where the paper prints no standard
+    deviation between runs, ours stands for it, also in the margin.
+    """
+    ours_std = ours.std or 0.0
+    printed_std = ours_std if printed.std is None else printed.std
+    same = equal_as_printed(ours.mean, printed.mean, decimals)
+    same_std = printed.std is None or equal_as_printed(ours_std, printed.std, decimals)
+    difference = ours.mean - printed.mean
+    n = min(ours.n, printed.n)
+
+    def judged(correlation: float) -> Verdict:
+        variance = printed_std**2 + ours_std**2 - 2 * correlation * printed_std * ours_std
+        error = math.sqrt(max(0.0, variance) / n)
+        return _judge(difference, error, n - 1, MARGIN * printed_std, decimals, correlation)
+
+    verdict, plain = judged(rho), judged(0.0)
+    word, why = verdict.word, verdict.why
+    if same and same_std:
+        what = "mean" if printed.std is None else "mean and standard deviation"
+        word, why = "equal", f"{what} equal as printed"
+    elif deterministic:
+        why += "; the method has no randomness, so this is another setting, version or data"
+    return Verdict(
+        word,
+        why,
+        difference,
+        verdict.interval,
+        verdict.within,
+        verdict.margin,
+        rho,
+        "equal" if word == "equal" else plain.word,
+    )
+
+
+def compare_over_datasets(
+    ours: Sequence[float], paper: Sequence[float], decimals: int, ddof: int = 1
+) -> Verdict:
+    """The verdict on a mean over datasets (a rank, an ADTM) beside the paper's own cells, taken over
+    the same methods and datasets: the same intervals, from the differences per dataset."""
+    differences = [x - y for x, y in zip(ours, paper, strict=True)]
+    difference, spread = mean_std(differences)
+    mine, theirs = mean_std(ours, ddof), mean_std(paper, ddof)
+    paper_std = theirs[1]
+    if all(
+        (x is None) == (y is None) and equal_as_printed(x or 0.0, y or 0.0, decimals)
+        for x, y in zip(mine, theirs, strict=True)
+    ):
+        return Verdict("equal", "equal as printed", difference, unpaired="equal")
+    if spread is None or paper_std is None:
+        return Verdict("inconclusive", "one dataset is too few to judge", difference)
+    error = spread / math.sqrt(len(differences))
+    verdict = _judge(difference, error, len(differences) - 1, MARGIN * paper_std, decimals, 0.0)
+    return Verdict(
+        verdict.word,
+        verdict.why,
+        difference,
+        verdict.interval,
+        verdict.within,
+        verdict.margin,
+        unpaired=verdict.word,
+    )
+
+
+def same_or_not(value: float, printed: float, decimals: int) -> Verdict:
+    """The verdict on a number that no test applies to."""
+    difference = value - printed
+    if equal_as_printed(value, printed, decimals):
+        return Verdict("equal", "equal as printed", difference, unpaired="equal")
+    why = f"difference {difference:+.{decimals}f}"
+    return Verdict("different", why, difference, unpaired="different")
+
+
+def _judge(
+    difference: float, error: float, df: int, margin: float, decimals: int, rho: float
+) -> Verdict:
+    """Equivalence first, then difference: a gap can be both real and too small to matter."""
+    half = student_quantile(0.5 + DIFFERENCE / 2, df) * error
+    interval = difference - half, difference + half
+    within = abs(difference) + student_quantile(0.5 + EQUIVALENCE / 2, df) * error
+    if within <= margin and margin > 0:
+        word = "equivalent"
+    elif interval[0] > 0 or interval[1] < 0:
+        word = "different"
+    else:
+        word = "inconclusive"
+    shown = " to ".join(f"{edge:+.{decimals}f}" for edge in interval)
+    why = (
+        f"difference {difference:+.{decimals}f} (95 % interval {shown}), "
+        f"agrees to within ±{within:.{decimals}f}, ±{margin:.{decimals}f} asked for"
+    )
+    return Verdict(word, why, difference, interval, within, margin, rho)

@@ -1,0 +1,160 @@
+"""The four words: what each of them needs, and how often it is wrong."""
+
+import math
+
+import numpy as np
+import pytest
+import scipy.stats
+
+from benchmark.tables import pairing
+from benchmark.tables.verdict import (
+    JUDGED,
+    Sample,
+    compare,
+    compare_over_datasets,
+    same_or_not,
+)
+
+KNN = Sample(71.65, 12.03)
+"""As printed for colon."""
+
+
+def interval(gap, error, level):
+    half = scipy.stats.t.ppf(0.5 + level / 2, 24) * error
+    return gap - half, gap + half
+
+
+@pytest.mark.parametrize("rho", [0.0, 0.6])
+@pytest.mark.parametrize(
+    ("mean", "std"), [(71.0, 11.0), (73.0, 12.0), (78.0, 12.0), (90.0, 4.0), (60.0, 30.0)]
+)
+def test_the_words_follow_from_two_intervals(mean, std, rho):
+    verdict = compare(Sample(mean, std), KNN, 2, rho=rho)
+    error = math.sqrt((std**2 + KNN.std**2 - 2 * rho * std * KNN.std) / 25)
+    gap = mean - KNN.mean
+    wide, narrow = interval(gap, error, 0.95), interval(gap, error, 0.90)
+    if max(map(abs, narrow)) <= KNN.std / 2:
+        word = "equivalent"
+    else:
+        word = "inconclusive" if wide[0] <= 0 <= wide[1] else "different"
+    assert verdict.word == word
+    assert verdict.interval == pytest.approx(wide)
+    assert verdict.within == pytest.approx(max(map(abs, narrow)))
+    assert (verdict.margin, verdict.rho) == (pytest.approx(KNN.std / 2), rho)
+    assert verdict.difference == pytest.approx(gap)
+
+
+def test_all_four_words_occur():
+    sides = [(71.65, 12.03, 0.0), (72.0, 12.0, 0.6), (73.0, 20.0, 0.0), (95.0, 5.0, 0.0)]
+    words = [compare(Sample(mean, std), KNN, 2, rho=rho).word for mean, std, rho in sides]
+    assert words == ["equal", "equivalent", "inconclusive", "different"]
+    assert set(words) == set(JUDGED)
+
+
+def test_equal_needs_the_standard_deviation_too():
+    assert compare(Sample(71.6549, 12.0251), KNN, 2).word == "equal"
+    assert compare(Sample(71.6449, 12.03), KNN, 2).word != "equal"
+    assert compare(Sample(71.65, 12.04), KNN, 2).word != "equal"
+    assert compare(Sample(71.65, 3.0), Sample(71.65, None), 2).word == "equal"
+
+
+def test_what_runs_share_is_told_beside_the_conservative_reading():
+    shared = compare(Sample(73.0, 12.0), KNN, 2, rho=0.8)
+    assert (shared.word, shared.unpaired) == ("equivalent", "inconclusive")
+    assert shared.within < compare(Sample(73.0, 12.0), KNN, 2).within
+
+
+def test_erratic_or_few_runs_buy_neither_agreement_nor_difference():
+    assert compare(Sample(76.0, 40.0), KNN, 2).word == "inconclusive"
+    assert compare(Sample(71.7, 12.03, 4), KNN, 2).word == "inconclusive"
+    assert compare(Sample(71.7, 12.03), KNN, 2, rho=0.6).word == "equivalent"
+
+
+@pytest.mark.parametrize(
+    ("shift", "rho", "word", "low", "high"),
+    [
+        (0.0, 0.0, "different", 0.03, 0.07),  # the level of the interval
+        (0.0, 0.6, "different", 0.03, 0.07),
+        (0.5, 0.6, "equivalent", 0.03, 0.07),  # at the edge of the margin: the level again
+        (0.0, 0.6, "equivalent", 0.6, 1.0),  # and where nothing differs it is usually seen
+        (1.5, 0.0, "different", 0.9, 1.0),
+    ],
+)
+def test_how_often_a_word_is_said(shift, rho, word, low, high):
+    rng = np.random.default_rng(0)
+    split = rng.normal(0, math.sqrt(rho), (4000, 25))
+    rest = math.sqrt(1 - rho)
+    ours = shift + split + rest * rng.normal(size=(4000, 25))
+    theirs = split + rest * rng.normal(size=(4000, 25))
+    found = [
+        compare(Sample(a.mean(), a.std(ddof=1)), Sample(b.mean(), b.std(ddof=1)), 9, rho=rho).word
+        for a, b in zip(ours, theirs, strict=True)
+    ]
+    assert low < found.count(word) / len(found) < high
+
+
+def test_values_that_never_vary():
+    assert compare(Sample(50.0, 0.0), Sample(50.0, 0.0), 2).word == "equal"
+    other = compare(Sample(50.0, 0.0), Sample(51.0, 0.0), 2)
+    assert (other.word, other.interval, other.within) == ("different", (-1.0, -1.0), 1.0)
+
+
+def test_without_a_printed_standard_deviation_ours_stands_for_it():
+    near, far = (compare(Sample(x, 5.0), Sample(70.1, None), 2, rho=0.6) for x in (70.2, 80.0))
+    assert (near.word, far.word) == ("equivalent", "different")
+    assert near.margin == 2.5
+
+
+def test_a_method_without_randomness_has_another_cause_than_chance():
+    why = compare(Sample(75.0, 12.0), KNN, 2, deterministic=True).why
+    assert why.endswith("this is another setting, version or data")
+    assert "another setting" not in compare(Sample(71.65, 12.03), KNN, 2, deterministic=True).why
+
+
+def test_where_no_test_is_possible_there_are_two_words():
+    assert same_or_not(2.444, 2.4, 1).word == "equal"
+    assert same_or_not(3.7, 2.4, 1).word == "different"
+
+
+def test_means_over_datasets():
+    theirs = [1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0]
+    words = [
+        compare_over_datasets(ours, theirs, 2).word
+        for ours in (theirs, [1.2, 1.9, 3.0, 4.1, 5.0, 5.9, 7.0], [x + 3 for x in theirs])
+    ]
+    assert words == ["equal", "equivalent", "different"]
+    assert compare_over_datasets([1.0, 9.0, 3.0], [5.0, 2.0, 6.0], 2).word == "inconclusive"
+    assert compare_over_datasets([1.0], [5.0], 2).word == "inconclusive"
+
+
+# What runs on the same splits share
+
+
+def test_the_correlation_is_found_and_its_interval_holds_it():
+    rng = np.random.default_rng(1)
+    hits, values = 0, []
+    for _ in range(60):
+        split = rng.normal(size=25)
+        groups = {
+            name: [(split + 0.8 * rng.normal(size=25)).tolist() for _ in range(5)]
+            for name in ("rf", "mlp")
+        }
+        found = pairing._measure(groups)
+        values.append(found.value)
+        hits += found.low <= 1 / 1.64 <= found.high
+    assert np.mean(values) == pytest.approx(1 / 1.64, abs=0.05)
+    assert hits > 48
+
+
+def test_every_model_counts_once_and_a_constant_tells_nothing():
+    up, down = [1.0, 2.0, 3.0, 4.0], [4.0, 3.0, 2.0, 1.0]
+    found = pairing._measure({"rf": [up, up, up, up], "mlp": [up, down], "svm": [[1.0] * 4] * 2})
+    assert found.value == pytest.approx(0.0)
+    assert found.trainings == {"rf": 4, "mlp": 2, "svm": 2}
+    assert pairing._measure({"svm": [[1.0] * 4] * 2}) is None
+    assert pairing._measure({}) is None
+
+
+def test_a_negative_correlation_widens_nothing():
+    found = pairing._measure({"mlp": [[1.0, 2.0, 3.0, 4.0], [4.0, 3.0, 2.0, 1.0]]})
+    assert (found.value, found.used) == (pytest.approx(-1.0), 0.0)
