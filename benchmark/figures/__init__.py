@@ -31,6 +31,7 @@ FIGURES = {
     "figure9": "masks of LSPIN, LLSPIN and ProtoGate on test samples",
     "figure10": "degree of local sparsity and accuracy against the global strength",
     "figure11": "what a feature selector adds to KNN and SVM, per dataset",
+    "lead": "ProtoGate's lead over the best other method on each dataset, the paper's and ours",
     "scatter": "all printed cells against ours",
     "curves": "learning curves of the networks",
     "critical-difference": "mean ranks of all methods, and which of them can be told apart",

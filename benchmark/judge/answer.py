@@ -7,6 +7,7 @@ and what is missing. README, the page, `claims` and `reproduce table2` show thes
 from __future__ import annotations
 
 import math
+import textwrap
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -28,6 +29,8 @@ from benchmark.tables.verdict import JUDGED
 METHOD = "protogate"
 METRIC = "balanced_accuracy"
 TABLE = "table2"
+MARKS = ("<!-- answer: written by `make reports` -->", "<!-- end of the answer -->")
+"""What README has around the sentences."""
 NAMED = 3
 """How many methods with gaps are named."""
 KINDS = {
@@ -115,6 +118,17 @@ def build(results: Path) -> tuple[Answer, list[Claim]]:
     claims = judge_all(built)
     table = built[TABLE]
     return answer(table, ledger.compare(built), pairwise.pairs(table), claims), claims
+
+
+def in_readme(text: str, found: Answer) -> str:
+    """A text with the sentences between its two marks; unchanged if it has none."""
+    start, end = MARKS
+    before, mark, rest = text.partition(start)
+    _, other, after = rest.partition(end)
+    if not (mark and other):
+        return text
+    lines = "\n\n".join(textwrap.fill(sentence, 110) for sentence in found.sentences)
+    return f"{before}{start}\n\n{lines}\n\n{end}{after}"
 
 
 # What was found ----------------------------------------------------------------------------------

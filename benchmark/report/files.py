@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmark.files import write_atomic
+from benchmark.judge.answer import in_readme
 from benchmark.judge.audit import findings as audit_render
 from benchmark.judge.cells import render as ledger_render
 from benchmark.protocol.spec import UserError
@@ -70,6 +71,7 @@ def write_reports(
         judged = judge(store, built)
         step("judgements")
         written += _write_texts(judged, to)
+        _write_readme(judged, to.resolve().parent / "README.md")
         written += _finish_drawing(drawings, store, to / "figures", step) if figures else []
     return [*written, _write_page(store, built, judged, to, step)]
 
@@ -104,6 +106,14 @@ def _write_texts(judged: Judged, to: Path) -> list[Path]:
         "fidelity.json": fidelity.to_json(judged.fidelity),
     }
     return [_write(to / name, text) for name, text in texts.items()]
+
+
+def _write_readme(judged: Judged, path: Path) -> None:
+    """The answer, in a README beside the reports that has a place for it."""
+    text = path.read_text("utf-8") if path.is_file() else ""
+    told = in_readme(text, judged.answer)
+    if told != text:
+        write_atomic(path, told.encode())
 
 
 def _pool() -> ProcessPoolExecutor:

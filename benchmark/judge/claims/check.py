@@ -393,6 +393,10 @@ class _Check:
             return _Averages({}, {}, missing)
         made = distances if self.statement.quantity == "adtm" else ranks
         scores = [made([cells[m, d].numbers for m in rows]) for d in columns]
+        # A dataset on which all methods are equal has no best and no worst.
+        scores = [s for s in scores if not any(x is not None and np.isnan(x[0]) for x in s)]
+        if not scores:
+            return _Averages({}, {}, missing)
         means = {
             m: np.nanmean([score for score in mine if score is not None], axis=0).round(DIGITS)
             for m, mine in zip(rows, zip(*scores, strict=True), strict=True)

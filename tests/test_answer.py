@@ -1,0 +1,120 @@
+"""The answer in a few sentences, from made-up records in which the claim holds, fails, and is open."""
+
+import json
+
+import pytest
+from conftest import ROOT, add_runs, spread
+from test_ledger import MODELS, results  # noqa: F401 - a fixture
+
+from benchmark.cli.main import main
+from benchmark.judge import answer
+from benchmark.judge.cells import ledger
+from benchmark.protocol import registry
+
+OTHERS = {"svm": 71.0, "rf": 75.0, "mlp": 79.0}
+
+
+@pytest.fixture(autouse=True)
+def own_models(register):
+    register(MODELS + "\n[knn.recovered]\ncolon = { k = 5 }\n")
+
+
+def runs(results, protogate, datasets=("colon", "lung"), others=OTHERS):  # noqa: F811
+    """Every method 25 runs of little noise, the same on every dataset."""
+    for dataset in datasets:
+        for method, mean in {**others, "protogate": protogate}.items():
+            noise = [0.1 * ((7 * run + len(method)) % 5) for run in range(25)]
+            add_runs(results, method, dataset, [mean + x for x in noise])
+    return answer.build(results)[0]
+
+
+def test_where_it_holds(results):  # noqa: F811
+    found = runs(results, 90.0)
+    assert (found.holds, found.final) == (True, False)
+    first, pairs, cells, gaps = found.sentences
+    assert first.startswith(
+        "Does ProtoGate rank first? Yes so far: over 2 datasets and 4 methods its mean rank is 1.00, "
+        "1st of 4; the paper's own numbers for the same cells give 1."
+    )
+    assert first.endswith("It is first in 100 % of 1000 redraws of our runs.")
+    assert pairs.startswith("ProtoGate clearly beats SVM (colon, lung), MLP (colon, lung) and RF")
+    assert "loses" not in pairs and "0 of its 6 comparisons are open" in pairs
+    assert cells.startswith("Of 8 distinct accuracies run by the paper's own rule, ")
+    assert gaps.startswith(
+        "Missing: no runs on meta-dr, meta-pam, prostate, tcga-2y and toxicity; "
+    )
+    assert [lead.other for lead in found.leads] == ["MLP", "MLP"]
+    assert all(lead.low < lead.ours < lead.high and lead.low > 0 for lead in found.leads)
+
+
+def test_where_it_fails(results):  # noqa: F811
+    found = runs(results, 60.0)
+    assert found.holds is False
+    first, pairs, *_ = found.sentences
+    assert "Not so far" in first and "4th of 4 (first is MLP with 1.00)" in first
+    assert "It is first in 0 % of" in first
+    assert pairs.startswith("ProtoGate clearly loses to SVM (colon, lung), MLP")
+    assert found.beats == {} and set(found.loses_to) == {"SVM", "MLP", "RF"}
+
+
+def test_where_it_is_open(results):  # noqa: F811
+    found, _ = answer.build(results)
+    assert found.holds is None
+    assert found.sentences[0].startswith("Whether ProtoGate ranks first is open")
+    assert found.sentences[1] == "No printed accuracy can be compared yet."
+    assert found.leads == ()
+    for method in ("protogate", "rf", "svm"):
+        add_runs(results, method, "colon", spread(80.0, 12.0)[:: 1 if method == "rf" else -1])
+        add_runs(results, method, "lung", spread(90.0, 12.0)[:: 1 if method == "rf" else -1])
+    found, _ = answer.build(results)
+    assert "It shares the first place so far" in found.sentences[0]
+    assert found.holds is False
+    assert found.sentences[1] == (
+        "No difference between ProtoGate and another method is clear in 4 corrected paired tests."
+    )
+
+
+def test_a_number_that_is_printed_in_several_tables_counts_once(results):  # noqa: F811
+    """ProtoGate on colon stands in Tables 2, 3, 18, 19 and 21."""
+    add_runs(results, "protogate", "colon", spread(83.95, 9.82))
+    found, _ = answer.build(results)
+    lines = [x for x in ledger.build(results) if x.ours["rule"].verdict.word == "equal"]
+    assert len([x for x in lines if x.printed.metric == "balanced_accuracy"]) > 2
+    assert found.verdicts["accuracies"] == {"equal": 1}
+
+
+def test_recovered_settings_are_counted_apart(results):  # noqa: F811
+    add_runs(results, "knn", "colon", spread(60.0, 5.0))
+    add_runs(results, "knn", "colon", spread(71.65, 12.03), {"k": 5})
+    found, _ = answer.build(results)
+    assert found.verdicts["accuracies"] == {"different": 1}
+    assert found.recovered == (1, 1)
+    assert (
+        "of 1 settings recovered from the print, 1 give every printed digit" in found.sentences[1]
+    )
+
+
+def test_the_claims_end_with_it(results, capsys):  # noqa: F811
+    found = runs(results, 90.0)
+    assert main(["claims", "--results", str(results)]) == 0
+    text = " ".join(capsys.readouterr().out.split())
+    assert text.endswith("THE ANSWER " + " ".join(found.sentences))
+    assert main(["claims", "--results", str(results), "--format", "json"]) == 0
+    assert json.loads(capsys.readouterr().out)["answer"]["sentences"] == list(found.sentences)
+
+
+def test_readme_says_what_the_shipped_records_give(monkeypatch):
+    monkeypatch.delenv("BENCHMARK_MODELS")
+    registry.models.cache_clear()
+    found, _ = answer.build(ROOT / "results")
+    assert (
+        answer.in_readme((ROOT / "README.md").read_text(), found)
+        == (ROOT / "README.md").read_text()
+    )
+
+
+def test_shipped_records_hold_no_regression(monkeypatch, capsys):
+    monkeypatch.delenv("BENCHMARK_MODELS")
+    registry.models.cache_clear()
+    assert main(["compare", "--results", str(ROOT / "results"), "--format", "csv"]) == 0
+    assert "not equal" not in capsys.readouterr().err
