@@ -17,7 +17,7 @@ from types import FrameType
 from typing import Any
 
 import benchmark
-from benchmark.cli import experiments, judge, run, tables
+from benchmark.cli import experiments, judge, listing, run, tables
 from benchmark.cli.arguments import (
     budget,
     data_dir,
@@ -112,8 +112,8 @@ def parser() -> argparse.ArgumentParser:
         sub.set_defaults(command=function)
         return sub
 
-    sub = command("list", run.list_, "models, datasets and tables that exist")
-    sub.add_argument("what", nargs="?", choices=["models", "datasets", "tables"], help="only these")
+    sub = command("list", listing.list_, "models, datasets, tables and figures that exist")
+    sub.add_argument("what", nargs="?", choices=listing.KINDS, help="only these")
     sub.add_argument("--format", choices=["text", "json"], default="text")
 
     sub = command("data", run.data, "where the data are; fetch or import them", data_dir)

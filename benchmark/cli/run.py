@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import argparse
-import json
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from benchmark.cli.arguments import (
     cells_of,
@@ -19,7 +18,6 @@ from benchmark.progress import say
 from benchmark.protocol import registry
 from benchmark.protocol.plan import Cell
 from benchmark.protocol.spec import UserError
-from benchmark.tables.recipes import catalogue
 
 if TYPE_CHECKING:
     from benchmark.protocol.choices import Setting
@@ -31,62 +29,6 @@ SETTINGS = {
     "recovered": ("recovered",),
 }
 """What `run --settings` takes -> where the settings come from, in this order."""
-
-
-def list_(arguments: argparse.Namespace) -> int:
-    """List the models, datasets and tables that exist, with their settings."""
-    listing: dict[str, list[dict[str, Any]]] = {
-        "models": [
-            {
-                "name": m.name,
-                "label": m.label,
-                "family": m.family,
-                "selects": m.selects,
-                "params": m.params,
-                "grid": m.search.grid,
-                "reference": m.reference,
-            }
-            for m in registry.models().values()
-        ],
-        "datasets": [
-            {
-                "name": d.name,
-                "group": d.group,
-                "samples": d.shape[0],
-                "features": d.shape[1],
-                "classes": len(d.classes),
-                "switches": d.switches,
-                "citation": d.citation,
-            }
-            for d in registry.datasets().values()
-        ],
-        "tables": [{"name": n, "title": t["title"]} for n, t in catalogue().items()],
-    }
-    wanted = [arguments.what] if arguments.what else list(listing)
-    if arguments.format == "json":
-        shown: Any = listing[arguments.what] if arguments.what else listing
-        print(json.dumps(shown, indent=1))
-        return OK
-    for kind in wanted:
-        print(f"{kind}")
-        for item in listing[kind]:
-            print("  " + _line(kind, item))
-        print()
-    return OK
-
-
-def _line(kind: str, item: dict[str, Any]) -> str:
-    if kind == "models":
-        grid = (
-            " ".join(f"{k}={v}" for k, v in item["grid"].items()).replace(" ", "")
-            or "fixed settings"
-        )
-        return f"{item['name']:<12}{item['label']:<12}selects: {item['selects']:<8}{grid}"
-    if kind == "datasets":
-        switches = "  ".join(f"{k}={'|'.join(map(str, v))}" for k, v in item["switches"].items())
-        size = f"{item['samples']} x {item['features']}"
-        return f"{item['name']:<20}{size:<13}{item['classes']:>3} classes  {item['group']:<10}{switches}"
-    return f"{item['name']:<12}{item['title']}"
 
 
 def data(arguments: argparse.Namespace) -> int:

@@ -37,8 +37,16 @@ def status(arguments: argparse.Namespace) -> int:
 
 def table(arguments: argparse.Namespace) -> int:
     """Build a table from the records that exist; trains nothing. Gaps are shown with a reason."""
+    from benchmark.tables import descriptive
     from benchmark.tables.build import build_table
 
+    number = int(text) if (text := arguments.number.removeprefix("table")).isdigit() else 0
+    if number in (*descriptive.TITLES, *descriptive.WITHOUT_NUMBERS):
+        form = descriptive.FORMATS.get(arguments.format)
+        if form is None:
+            raise UserError(f"Table {number} describes; it is there as text, md, csv and json.")
+        print(form(number, descriptive.facts(number)))
+        return OK
     built = build_table(table_name(arguments.number), arguments.results)
     print(_as_asked(built, arguments))
     return OK if built.complete else GAPS

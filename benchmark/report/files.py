@@ -23,7 +23,7 @@ from benchmark.report.archive import read
 from benchmark.report.gather import Judged, gather, judge
 from benchmark.report.page import assemble
 from benchmark.run.records import Store
-from benchmark.tables import render
+from benchmark.tables import descriptive, render
 from benchmark.tables.build import build_from
 from benchmark.tables.recipes import catalogue
 from benchmark.tables.table import Table
@@ -91,7 +91,13 @@ def _write_texts(judged: Judged, to: Path) -> list[Path]:
     from benchmark.judge.claims import render as claims_render
 
     forms = ("md", "csv", "json")
+    described = {
+        f"table{n}.{form}": descriptive.FORMATS[form](n, descriptive.facts(n))
+        for n in descriptive.TITLES
+        for form in forms
+    }
     texts = {
+        **described,
         **{f"ledger.{form}": ledger_render.render(judged.lines, form) for form in forms},
         **{f"audit.{form}": f(judged.findings) for form, f in audit_render.FORMATS.items()},
         **{

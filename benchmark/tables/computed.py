@@ -19,8 +19,8 @@ from benchmark.protocol.choices import EDITIONS
 from benchmark.protocol.plan import Cell, keys_of
 from benchmark.run.features import unpacked
 from benchmark.run.records import Store
+from benchmark.tables import descriptive, transferability
 from benchmark.tables import statistics as stats
-from benchmark.tables import transferability
 from benchmark.tables.measured import plans_of
 from benchmark.tables.recipes import Metric, Need, Recipe
 from benchmark.tables.table import Gap, Result, Table, beside_printed
@@ -349,7 +349,32 @@ def _stability(table: Table, metric: Metric, store: Store) -> dict[Place, Result
     return found
 
 
+# Hyperparameters ---------------------------------------------------------------------------------
+
+
+def _searched(table: Table, metric: Metric, _: Store) -> dict[Place, Result]:
+    """How many hyperparameters of a model are searched, counted from the registry."""
+    found: dict[Place, Result] = {}
+    for method in table.recipe.methods:
+        for label in table.recipe.datasets:
+            cell = table.recipe.cell(method, label)
+            if cell is None:
+                gap = Gap("not run", "not implemented yet")
+                found |= _made(table, method, label, metric, gap=gap)
+                continue
+            number = float(descriptive.searched(cell.entry, cell.data))
+            printed = table.recipe.printed(method, label, metric.name)
+            verdict = _same_as_printed(number, printed.mean if printed else None, metric.decimals)
+            found |= _made(table, method, label, metric, values=(number,), verdict=verdict)
+    return found
+
+
+def _nothing(_recipe: Recipe, _dataset: str) -> list[Need]:
+    return []
+
+
 COMPUTED = {
+    "searched": Computation(_nothing, _searched),
     "stability": Computation(Recipe.rows_on, _stability),
     "rank_difference": Computation(Recipe.rows_on, _rank_difference),
     "lambda_t": Computation(_strengths, _lambda_t),

@@ -27,10 +27,6 @@ from benchmark.text import mean_std
 
 INCONSISTENT = "paper inconsistent"
 WORDS = (*JUDGED, INCONSISTENT, "other hardware", "not run", "data unavailable")
-NOT_RUN = {
-    "hyperparameters": "a count of what the authors chose to tune; there is nothing to run",
-}
-"""Metrics that no run can have, with the reason."""
 
 
 @dataclass(frozen=True)
@@ -126,8 +122,6 @@ def regressions(lines: Sequence[Line]) -> list[Line]:
 
 
 def _ours(cell: Printed, table: Table) -> dict[str, Ours]:
-    if cell.metric in NOT_RUN:
-        return {"rule": Ours(Verdict("not run", NOT_RUN[cell.metric]))}
     if cell.metric == "mean_rank":
         return _rank(cell, table)
     found = {
