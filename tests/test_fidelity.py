@@ -65,14 +65,18 @@ def test_findings_are_kept_until_the_experiment_changes(tmp_path):
         {"tpr": 99.0, "fdr": 7.0, "auc": 0.7}, 12.0, {}, {},
     )  # fmt: skip
     fidelity.write(tmp_path, made)
-    assert fidelity.read(tmp_path, experiment) == made
-    assert not made.accepted  # 7 > 5
+    read = fidelity.read(tmp_path, experiment)
+    assert (read.measured, read.accepted) == (made.measured, False)  # 7 > 5
+    # Another range is another judgement of the same measurement.
+    wider = replace(experiment, accept={"fdr": (0, 10)}, source="elsewhere")
+    assert fidelity.read(tmp_path, wider).accepted
     text = fidelity.to_markdown({"invase-syn1": made, "invase-syn2": None})
     assert "| NO, above " in text and "not run" in text
     open_question = replace(made, experiment={**made.experiment, "accept": {}})
     assert open_question.accepted is None
     text = fidelity.to_markdown({"invase-syn1": made, "realx-syn1": open_question})
-    assert "0 of 1 experiments" in text and "for 1 none is known" in text
+    assert "0 of 0 experiments" in text and "for 1 none is known" in text
+    assert "not counted: 1 whose range is from memory (0 within it)" in text
     other = replace(experiment, n_train=9)
     assert fidelity.read(tmp_path, other) is None
     fidelity.write(tmp_path, replace(made, revision=made.revision - 1))

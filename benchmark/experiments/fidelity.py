@@ -10,7 +10,7 @@ import json
 import time
 import tomllib
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
@@ -44,6 +44,15 @@ class Experiment:
     params: dict[str, Any]
     accept: dict[str, tuple[float, float]]
     source: str
+    verified: bool = True
+    """Whether somebody looked up where the range comes from."""
+
+    @property
+    def question(self) -> dict[str, Any]:
+        """What decides the result; the range that it is judged by does not."""
+        asked = {key: getattr(self, key) for key in ("model", "task", "n_train", "params")}
+        found: dict[str, Any] = json.loads(json.dumps(asked))
+        return found
 
 
 @dataclass(frozen=True)
@@ -177,8 +186,11 @@ def read(results: Path, experiment: Experiment) -> Finding | None:
             f"{path} cannot be read ({error}). Delete it and run "
             f"`python -m benchmark fidelity --only {experiment.name}`."
         ) from error
-    same = json.loads(json.dumps(asdict(experiment))) == finding.experiment
-    return finding if same and finding.revision == models()[experiment.model].revision else None
+    asked = experiment.question
+    same = {key: finding.experiment.get(key) for key in asked} == asked
+    if not same or finding.revision != models()[experiment.model].revision:
+        return None
+    return replace(finding, experiment=asdict(experiment))
 
 
 # Texts -------------------------------------------------------------------------------------------
@@ -194,15 +206,20 @@ def to_markdown(findings: Mapping[str, Finding | None]) -> str:
         rows = [_judged(measured.get(k), k, *ends) for k, ends in experiment.accept.items()]
         rows = rows or [["", "", "", NO_RANGE if finding else NOT_RUN]]
         lines += [
-            [name, *rows[0], others, seconds, experiment.source],
+            [name, *rows[0], others, seconds, _source(experiment)],
             *(["", *row, "", "", ""] for row in rows[1:]),
         ]
-    verdicts = [finding.accepted for finding in findings.values() if finding]
-    judged = [verdict for verdict in verdicts if verdict is not None]
-    total = f"{sum(judged)} of {len(judged)} experiments within the accepted range"
-    if len(verdicts) > len(judged):
-        total += f"; for {len(verdicts) - len(judged)} none is known"
-    missing = len(findings) - len(verdicts)
+    done = [(experiments()[name], f) for name, f in findings.items() if f]
+    judged = [f.accepted for e, f in done if e.verified and f.accepted is not None]
+    total = f"{sum(map(bool, judged))} of {len(judged)} experiments within the accepted range"
+    if unverified := [f.accepted for e, f in done if not e.verified and e.accept]:
+        total += (
+            f"; not counted: {len(unverified)} whose range is from memory "
+            f"({sum(map(bool, unverified))} within it)"
+        )
+    if unknown := sum(f.accepted is None for _, f in done):
+        total += f"; for {unknown} none is known"
+    missing = len(findings) - len(done)
     tail = f"; {missing} not run (`python -m benchmark fidelity`)." if missing else "."
     return f"# Fidelity: the methods on their own papers' tasks\n\n{grid(lines)}\n\n{total}{tail}"
 
@@ -212,6 +229,10 @@ def verdict(value: float | None, low: float, high: float) -> str:
     if value is None:
         return NOT_RUN
     return "below" if value < low else "above" if value > high else "yes"
+
+
+def _source(experiment: Experiment) -> str:
+    return experiment.source if experiment.verified else f"unverified: {experiment.source}"
 
 
 def _judged(value: float | None, measure_name: str, low: float, high: float) -> list[str]:

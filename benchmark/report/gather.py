@@ -212,6 +212,7 @@ def _experiment(name: str, found: fidelity.Finding | None) -> dict[str, Any]:
         also=", ".join(f"{k.replace('_', ' ')} {v:g}" for k, v in others.items()),
         seconds=found.seconds if found else None,
         source=experiment.source,
+        unverified=not experiment.verified,
     )
 
 

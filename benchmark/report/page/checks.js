@@ -6,7 +6,8 @@ const FIDELITY = {
 
 function fidelityView() {
   const all = data.fidelity, done = all.filter((e) => e.seconds !== undefined);
-  const judged = done.filter((e) => e.measures.every((m) => m.word !== "no range"));
+  const ranged = done.filter((e) => e.measures.every((m) => m.word !== "no range"));
+  const judged = ranged.filter((e) => !e.unverified);
   const good = judged.filter((e) => e.measures.every((m) => m.word === "yes"));
   const rows = all.flatMap((e) => e.measures.map((m) => {
     const [sign, look] = FIDELITY[m.word];
@@ -14,13 +15,13 @@ function fidelityView() {
       h("th.name", { scope: "row" }, e.name), h("td", {}, e.label), h("td", {}, m.name.replaceAll("_", " ")),
       h("td.right", {}, m.range ? m.range.join(" to ") : ""), h("td.right", {}, m.value ?? "–"),
       h("td", {}, h("span.chip.v-" + look, {}, h("b", { "aria-hidden": "true" }, sign), " ", m.word)),
-      h("td.right", {}, e.seconds === undefined ? "" : duration(e.seconds)), h("td.why", {}, e.source, e.also && `. Also measured: ${e.also}`));
+      h("td.right", {}, e.seconds === undefined ? "" : duration(e.seconds)), h("td.why", {}, e.unverified && "Unverified: ", e.source, e.also && `. Also measured: ${e.also}`));
     return { element, keys: [e.name, e.label, m.name, m.range?.[0] ?? null, m.value ?? null, Object.keys(FIDELITY).indexOf(m.word), e.seconds ?? null, e.source] };
   }));
   return [
     h("h1", {}, "Each method on its own paper’s tasks"),
     h("p.lead", {}, "There the relevant features are known, and so is what the original reached. ",
-      done.length ? `${good.length} of ${plural(judged.length, "finished experiment")} lie within the range that is accepted; for ${done.length - judged.length} more no range is known; ${all.length - done.length} of ${all.length} have not been run.`
+      done.length ? `${good.length} of ${plural(judged.length, "finished experiment")} lie within the range that is accepted; the range of ${ranged.length - judged.length} more is from memory and does not count; for ${done.length - ranged.length} none is known; ${all.length - done.length} of ${all.length} have not been run.`
         : `None of the ${all.length} experiments has been run yet.`),
     done.length < all.length && [h("p.note", {}, "What runs those that are missing:"), command("python -m benchmark fidelity")],
     listTable("fidelity", ["Experiment", "Method", "Measure", "Accepted", "Measured", "Within", "Time", "Source"], rows, "Fidelity"),
