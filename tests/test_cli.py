@@ -193,7 +193,7 @@ def test_reproduce_fills_a_cell_and_writes_the_table(inside, tmp_path):
                   "--results", tmp_path / "results", "--reports", tmp_path / "reports", check=0)  # fmt: skip
     assert done.stdout.startswith("Whether ProtoGate ranks first is open")  # above the table
     assert "KNN  71.65=\n" in done.stdout
-    for kind in ("md", "csv", "tex", "json"):
+    for kind in ("md", "csv"):
         assert "71.65" in (tmp_path / "reports" / f"table2.{kind}").read_text()
     text = inside(
         "table", "2", "--format", "csv", "--results", tmp_path / "results", check=3

@@ -127,7 +127,7 @@ def reproduce(arguments: argparse.Namespace) -> int:
         found, _ = answer.build(arguments.results)
         print(*(textwrap.fill(text, 100) for text in found.sentences), sep="\n\n", end="\n\n")
     print(_as_asked(built, arguments))
-    say(f"Written to {arguments.reports}/{name}.md, .csv, .tex and .json.")
+    say(f"Written to {arguments.reports}/{name}.md and .csv.")
     tell_failures(failures)
     complete = built.has(arguments.models, arguments.datasets)
     return FAILED if failures else OK if complete else GAPS

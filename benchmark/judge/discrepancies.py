@@ -76,6 +76,12 @@ class Discrepancy:
     switch: str
     effects: tuple[Effect, ...]
 
+    @property
+    def largest(self) -> Effect | None:
+        """The effect that moves an accuracy most; None if none was measured."""
+        moved = [e for e in self.effects if e.difference is not None and "accuracy" in e.what]
+        return max(moved, key=lambda e: abs(e.difference or 0.0), default=None)
+
 
 @cache
 def _entries() -> dict[str, dict[str, Any]]:
@@ -84,14 +90,21 @@ def _entries() -> dict[str, dict[str, Any]]:
 
 
 def build(results: Path, store: Store | None = None) -> list[Discrepancy]:
-    """Every entry of the register with the effects that the records show."""
+    """Every entry of the register with the effects that the records show, the largest first."""
     store = store or Store(results, remember=True)
     made = []
     for name, entry in _entries().items():
         fields = {k: v for k, v in entry.items() if k != "effect"}
         effects = [e for spec in entry.get("effect", []) for e in _effects(spec, store)]
         made.append(Discrepancy(name, **fields, effects=tuple(effects)))
-    return made
+    return sorted(made, key=_weight)
+
+
+def _weight(entry: Discrepancy) -> tuple[int, float]:
+    """Measured on an accuracy by its size, then measured otherwise, then not measured."""
+    if entry.largest:
+        return 0, -abs(entry.largest.difference or 0.0)
+    return (1, 0.0) if any(any(e.sides.values()) for e in entry.effects) else (2, 0.0)
 
 
 def _effects(spec: Mapping[str, Any], store: Store) -> list[Effect]:
@@ -378,12 +391,14 @@ RULES: dict[str, Rule] = {
 
 # Texts -------------------------------------------------------------------------------------------
 
+POINT = 1.0
+"""An effect on balanced accuracy that the summary names, in points."""
 SOURCES = {
     "text": "The text says",
     "numbers": "The numbers fit",
     "code": "The released code does",
-    "ours": "We do",
-    "switch": "The other side",
+    "ours": "This harness",
+    "switch": "To switch",
 }
 
 
@@ -395,7 +410,7 @@ def to_markdown(entries: Sequence[Discrepancy]) -> str:
         "changes. Effects are measured from the records that ship with the project; p is the "
         "corrected resampled t-test on the 25 paired runs."
     )
-    parts = ["# Discrepancies", about]
+    parts = ["# Discrepancies", about, _summary(entries)]
     for entry in entries:
         place = f" ({entry.where})" if entry.where else ""
         parts.append(f"## {entry.title}{place}")
@@ -403,6 +418,25 @@ def to_markdown(entries: Sequence[Discrepancy]) -> str:
         parts.append("\n".join(f"- {name}: {value}" for name, value in said if value))
         parts += [text for text in (_effects_text(entry.effects),) if text]
     return "\n\n".join(parts)
+
+
+def _summary(entries: Sequence[Discrepancy]) -> str:
+    """What a reader should know on one screen: what moves an accuracy by a point or more."""
+    moving = [e for e in entries if e.largest and abs(e.largest.difference or 0.0) >= POINT]
+    lines = [["", "largest effect on balanced accuracy", "p"]]
+    for entry in moving:
+        effect = entry.largest
+        assert effect is not None and effect.difference is not None
+        p = "" if effect.p is None else f"{effect.p:.2g}"
+        lines.append([entry.title, f"{effect.difference:+.2f} points ({effect.what})", p])
+    still = sum(bool(e.largest) for e in entries) - len(moving)
+    other = sum(_weight(e)[0] == 1 for e in entries)
+    open_ = sum(_weight(e)[0] == 2 for e in entries)
+    rest = (
+        f"{still} more move no accuracy by {POINT:g} point; {other} are measured on something else; "
+        f"the effect of {open_} is not measured."
+    )
+    return "\n\n".join(["## In short", grid(lines), rest])
 
 
 def _effects_text(effects: Sequence[Effect]) -> str:

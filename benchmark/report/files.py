@@ -50,8 +50,8 @@ def write_page(results: Path, to: Path, step: Step = lambda _: None) -> list[Pat
 
 
 def write_table(table: Table, to: Path) -> list[Path]:
-    """Write one table in every form; returns the paths."""
-    forms = {kind: form(table) for kind, form in render.FILES.items()}
+    """Write one table to read and to compute with; returns the paths. `table --format` has more forms."""
+    forms = {kind: render.FILES[kind](table) for kind in ("md", "csv")}
     return [_write(to / f"{table.recipe.name}.{kind}", text) for kind, text in forms.items()]
 
 
@@ -87,18 +87,19 @@ def _tables(store: Store, step: Step) -> dict[str, Table]:
 def _write_texts(judged: Judged, to: Path) -> list[Path]:
     """Everything that is neither a table nor a drawing."""
     from benchmark.experiments import fidelity
-    from benchmark.judge import discrepancies, pairwise
+    from benchmark.judge import discrepancies, pairwise, times
     from benchmark.judge.claims import render as claims_render
 
     forms = ("md", "csv", "json")
     described = {
         f"table{n}.{form}": descriptive.FORMATS[form](n, descriptive.facts(n))
         for n in descriptive.TITLES
-        for form in forms
+        for form in ("md", "csv")
     }
     texts = {
         **described,
-        **{f"ledger.{form}": ledger_render.render(judged.lines, form) for form in forms},
+        "ledger.csv": ledger_render.render(judged.lines, "csv"),
+        "times.md": times.to_markdown(judged.times),
         **{f"audit.{form}": f(judged.findings) for form, f in audit_render.FORMATS.items()},
         **{
             f"claims.{form}": claims_render.render(judged.claims, form, judged.answer)

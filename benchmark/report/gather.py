@@ -164,6 +164,7 @@ def _discrepancy(entry: Discrepancy) -> dict[str, Any]:
         "id": entry.id,
         "title": entry.title,
         "where": entry.where,
+        "largest": _largest_effect(entry),
         "said": filled(**{title: getattr(entry, key) for key, title in SOURCES.items()}),
         "effects": [
             filled(
@@ -176,6 +177,13 @@ def _discrepancy(entry: Discrepancy) -> dict[str, Any]:
             for effect in entry.effects
         ],
     }
+
+
+def _largest_effect(entry: Discrepancy) -> str:
+    effect = entry.largest
+    if effect is None or effect.difference is None:
+        return ""
+    return f"{effect.difference:+.2f} points, {effect.what}"
 
 
 def _between(pair: Pair) -> dict[str, Any]:

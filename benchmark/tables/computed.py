@@ -7,9 +7,11 @@ are missing.
 
 from __future__ import annotations
 
+import csv
 import random
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from importlib.resources import files
 from statistics import fmean
 from typing import Any
 
@@ -53,7 +55,7 @@ def with_computed(table: Table, store: Store) -> Table:
         if metric.computed:
             found |= COMPUTED[metric.computed].fill(table, metric, store)
         else:
-            found |= _averages(table, metric)
+            found |= _averages(table, metric) | _given(table, metric)
     return replace(table, results={**table.results, **found})
 
 
@@ -90,6 +92,21 @@ def _averages(table: Table, metric: Metric) -> dict[Place, Result]:
             values = tuple(fmean(split) for split in runs)
             verdict = _average_verdict(table, method, dataset, metric, values)
             found |= _made(table, method, dataset, metric, values=values, verdict=verdict)
+    return found
+
+
+def _given(table: Table, metric: Metric) -> dict[Place, Result]:
+    """Rows whose runs are told by a file: the released code, run on our splits."""
+    found: dict[Place, Result] = {}
+    for method in table.recipe.methods:
+        name = table.recipe.source(method).given
+        for dataset in table.recipe.datasets if name else ():
+            text = files("benchmark.paper").joinpath(name).read_text("utf-8")
+            rows = [r for r in csv.DictReader(text.splitlines()) if r["method"] == method]
+            told = [r[metric.name] for r in rows if r[metric.name]]
+            if told:
+                values = tuple(metric.scale * float(x) for x in told)
+                found |= _made(table, method, dataset, metric, values=values)
     return found
 
 

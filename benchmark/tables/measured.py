@@ -114,7 +114,7 @@ def plans_of(recipe: Recipe, store: Store) -> list[_Plan]:
     """The runs behind every cell of a table that is measured and not computed."""
     plans = []
     for method in recipe.methods:
-        if recipe.source(method).average:
+        if recipe.source(method).average or recipe.source(method).given:
             continue
         for label in recipe.datasets:
             cell = recipe.cell(method, label)

@@ -105,6 +105,8 @@ class Source:
     """`own`: chosen for this model with its switches; `base`: chosen for the model without them."""
     average: tuple[str, ...] = ()
     """Other rows that this one is the mean of."""
+    given: str = ""
+    """A file in benchmark/paper that holds its runs: somebody else's code, run on our splits."""
 
     def metric(self, metric: Metric) -> Metric:
         """The metric as this row reads it."""
@@ -165,7 +167,11 @@ class Recipe:
     def cell(self, method: str, dataset: str) -> Cell | None:
         """The model and data behind a row; None for averages and models that do not exist."""
         source = self.source(method)
-        if source.average or source.model.partition(":")[0] not in registry.models():
+        if (
+            source.average
+            or source.given
+            or source.model.partition(":")[0] not in registry.models()
+        ):
             return None
         # Checked by the tests and not here: a check would import the model's library.
         name, overrides = parse_name(source.model)

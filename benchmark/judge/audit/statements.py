@@ -160,21 +160,31 @@ def stated_settings(_sheet: Sheet) -> list[Finding]:
     for entry in registry.models().values():
         if entry.name not in paper.METHODS:
             continue
-        for dataset, params in entry.recovered.items():
-            stated = {name: _stated(entry, DataRef(dataset), name) for name in params}
-            outside = [name for name, value in params.items() if not _within(value, stated[name])]
-            findings.append(
-                claim_check(
-                    f"t2-settings-{entry.name}-{dataset}",
-                    2,
-                    f"Table 2, {entry.label} on {dataset}",
-                    "; ".join(f"{name} {_spelled(values)}" for name, values in stated.items()),
-                    "reproduced with " + ", ".join(f"{k} = {v}" for k, v in params.items()),
-                    not outside,
-                    f"The printed cell comes with a setting that is not stated "
-                    f"({', '.join(outside)}).",
-                )
+        known = entry.recovered
+        if not known:
+            continue
+        first = next(iter(known))
+        names = list(known[first])
+        stated = {name: _stated(entry, DataRef(first), name) for name in names}
+        outside = [
+            name
+            for name in names
+            if not all(_within(p[name], stated[name]) for p in known.values())
+        ]
+        shown = {d: ", ".join(f"{k} = {v}" for k, v in p.items()) for d, p in known.items()}
+        alike = len(set(shown.values())) == 1
+        found = shown[first] if alike else "; ".join(f"{text} on {d}" for d, text in shown.items())
+        findings.append(
+            claim_check(
+                f"t2-settings-{entry.name}",
+                2,
+                f"Table 2, {entry.label} on {', '.join(known)}",
+                "; ".join(f"{name} {_spelled(values)}" for name, values in stated.items()),
+                f"reproduced with {found}",
+                not outside,
+                f"The printed cells come with a setting that is not stated ({', '.join(outside)}).",
             )
+        )
     return findings
 
 
@@ -198,7 +208,7 @@ def _within(value: Any, stated: Stated) -> bool:
 def _spelled(stated: Stated) -> str:
     if isinstance(stated, registry.Range):
         return f"from {stated.low:g} to {stated.high:g}"
-    return f"in {stated}" if stated else "not stated"
+    return f"in {', '.join(map(str, stated))}" if stated else "not stated"
 
 
 def search_budget(_sheet: Sheet) -> list[Finding]:

@@ -88,10 +88,23 @@ def _percent(outcome: Outcome) -> str:
 
 
 def _why(outcome: Outcome) -> str:
-    if not outcome.missing or outcome.word == TOO_FEW:
+    """The evidence, and on which datasets where some are missing; which runs those are is said once."""
+    if not outcome.missing or outcome.word == TOO_FEW or not outcome.datasets:
         return outcome.evidence
-    at_hand = f", at hand: {', '.join(outcome.datasets)}" if outcome.datasets else ""
-    return f"{outcome.evidence}{at_hand}; missing: {outcome.missing}"
+    return f"{outcome.evidence} (on {', '.join(outcome.datasets)})"
+
+
+def _coverage(claims: Sequence[Claim]) -> str:
+    """How many claims wait for runs, and what tells which."""
+    waiting = [c for c in claims if c.outcome.missing]
+    if not waiting:
+        return ""
+    tables = sorted({c.statement.table for c in waiting})
+    named = ", ".join(map(str, tables))
+    return (
+        f"{len(waiting)} of {len(claims)} claims wait for runs, of Tables {named}; "
+        f"`python -m benchmark status table{tables[0]}` lists them, with what they cost."
+    )
 
 
 def _notes(claim: Claim) -> list[str]:
@@ -105,7 +118,7 @@ def _notes(claim: Claim) -> list[str]:
 
 def to_text(claims: Sequence[Claim], answer: Answer | None = None) -> str:
     """One block per claim: the sentence, then what became of it on either side."""
-    parts = [textwrap.fill(_sentence(claims), 100)]
+    parts = [textwrap.fill(text, 100) for text in (_sentence(claims), _coverage(claims)) if text]
     for topic, mine in _topics(claims).items():
         parts.append(topic.upper())
         parts += map(_block, mine)
@@ -131,7 +144,8 @@ def to_markdown(claims: Sequence[Claim], answer: Answer | None = None) -> str:
     """A table of verdicts per topic, each followed by the evidence."""
     counts = [["", *WORDS]]
     counts += [[side, *(str(words[w]) for w in WORDS)] for side, words in totals(claims).items()]
-    parts = ["# What the paper says, checked", _sentence(claims), grid(counts), "  \n".join(LEGEND)]
+    parts = ["# What the paper says, checked", _sentence(claims), grid(counts), _coverage(claims)]
+    parts = [*filter(None, parts), "  \n".join(LEGEND)]
     for topic, mine in _topics(claims).items():
         head = ["", "claim", "where", "paper", *EDITION_NAMES.values()]
         rows = [

@@ -9,7 +9,7 @@ function openCell(table, cell) {
     h("button.quiet", { type: "button", "aria-pressed": String(other === cell), onclick: () => openCell(table, other) }, data.editions[other.edition].name)));
   const printed = row.printed[cell.column];
   const setting = data.settings[cell.setting];
-  show(nameOf(table, cell), `${table.title.split(".")[0]}, ${column.metric.replaceAll("_", " ")}${table.paper ? ", " + data.editions[cell.edition].name : ""}`, [
+  show(nameOf(table, cell), `${table.title.split(".")[0]}, ${column.metric.replaceAll("_", " ")}${editionOf(table, cell)}`, [
     switcher,
     sides(printed && printed.value, cell),
     h("p", {}, chip(cell.word), " ", cell.why, cell.why && !/[.!]$/.test(cell.why) && "."),

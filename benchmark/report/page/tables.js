@@ -190,7 +190,7 @@ function cellTip(table, cell) {
   const printed = table.rows[cell.row].printed[cell.column];
   const n = cell.n === cell.planned ? `n = ${cell.n}` : `n = ${cell.n} of ${cell.planned}`;
   return [
-    `${nameOf(table, cell)}${table.paper ? `, ${data.editions[cell.edition].name}` : ""}`,
+    `${nameOf(table, cell)}${editionOf(table, cell)}`,
     printed && `paper ${plain(printed.value)}`,
     cell.value && `ours ${plain(cell.value)}, ${n}`,
     cell.interval && `95 % interval of the mean ${cell.interval[0]} to ${cell.interval[1]}`,
@@ -199,6 +199,11 @@ function cellTip(table, cell) {
     cell.unconverged && `${data.flag.mark} ${cell.unconverged}`,
     cell.note,
   ];
+}
+
+/** The edition of a row that the paper has; a variant of an experiment has none. */
+function editionOf(table, cell) {
+  return table.rows[cell.row].printed.some(Boolean) ? `, ${data.editions[cell.edition].name}` : "";
 }
 
 /** One cell takes part in tabbing; arrows move from cell to cell. */

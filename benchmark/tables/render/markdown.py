@@ -93,7 +93,7 @@ def _method_lines(
                     for result, (_, metric) in zip(results, columns, strict=True)
                 ]
                 summary = our_summary(table, row, edition) if ranked else []
-                lines.append([source_name(table, edition), *cells, *summary])
+                lines.append([source_name(table, row, edition), *cells, *summary])
     # The method is named once, on its first line.
     return [[label if i == 0 else "", *line] for i, line in enumerate(lines)]
 

@@ -67,9 +67,10 @@ def heading(table: Table, dataset: str, metric: Metric) -> str:
     return f"{dataset} {metric.heading}" if several else dataset
 
 
-def source_name(table: Table, edition: str) -> str:
-    """The edition, where the table is the paper's; a variant of an experiment has none."""
-    return EDITION_NAMES[edition] if table.recipe.paper is not None else "ours"
+def source_name(table: Table, row: Row, edition: str) -> str:
+    """The edition, where the row is the paper's; a variant of an experiment has none."""
+    printed = any(table.recipe.printed(row.method, d, m.name) for d, m in table.recipe.columns)
+    return EDITION_NAMES[edition] if printed else "ours"
 
 
 def our_summary(table: Table, row: Row, edition: str) -> list[str]:
