@@ -241,6 +241,20 @@ def test_a_broken_models_file_is_explained(cli, tmp_path, text, said):
     assert said in done.stderr
 
 
+def test_what_nobody_can_run_here_costs_nothing(inside, tmp_path, monkeypatch):
+    """Data that have to be fetched by hand: named once, and no part of the hours."""
+    monkeypatch.delenv("BENCHMARK_DATA", raising=False)
+    monkeypatch.setenv("BENCHMARK_CACHE", str(tmp_path / "cache"))
+    (tmp_path / "results").mkdir()
+    text = inside("status", "table2", "--results", tmp_path / "results", check=3).stdout
+    assert text.rstrip().endswith("have to be fetched by hand: meta-dr, tcga-2y.")
+    rows = [line for line in text.splitlines() if "| meta-dr" in line]
+    assert rows and all("| no data" in row for row in rows)
+    done = inside("reproduce", "table2", "--models", "knn", "--datasets", "meta-dr,tcga-2y", "--jobs",
+                  "0", "--results", tmp_path / "results", "--reports", tmp_path, check=3)  # fmt: skip
+    assert "Left out: meta-dr, tcga-2y." in done.stderr and "core-hours" not in done.stderr
+
+
 def test_verify_does_not_call_a_run_without_data_different(inside, tmp_path, monkeypatch):
     """Nothing is known of the bits of a run that cannot be done again."""
     record = ROOT / "results/runs/knn/lung/589768a0/r0f0.json"

@@ -15,7 +15,7 @@ from typing import Any
 
 import benchmark
 from benchmark.protocol.registry import DatasetEntry, datasets
-from benchmark.protocol.spec import MissingData, UserError
+from benchmark.protocol.spec import DataRef, MissingData, UserError
 
 
 @dataclass(frozen=True)
@@ -95,6 +95,12 @@ def by_hand(name: str) -> bool:
     """
     entry = datasets()[name]
     return bool(entry.files) and not entry.embedded and not downloadable(entry)
+
+
+def out_of_reach(data: DataRef) -> bool:
+    """Whether no command can run on it here: to be fetched by hand, and not on this machine."""
+    known = data.name in datasets()  # somebody's own table is where its path says
+    return known and by_hand(data.name) and locate(data.name) is None
 
 
 def downloadable(entry: DatasetEntry) -> bool:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from benchmark.data.places import out_of_reach
 from benchmark.experiments import timing
 from benchmark.progress import Progress, say
 from benchmark.protocol.choices import current, read_choice
@@ -81,6 +82,13 @@ def fill(
     wanted: dict[str, Need] = {}
     for table in tables:
         wanted |= {need.name: need for need in needs(table, only_models, only_datasets)}
+    absent = {need.cell.data.name for need in wanted.values() if out_of_reach(need.cell.data)}
+    if absent:
+        say(
+            f"Left out: {', '.join(sorted(absent))}. Their data have to be fetched by hand; "
+            f"`python -m benchmark data status` says how."
+        )
+    wanted = {k: need for k, need in wanted.items() if need.cell.data.name not in absent}
     missing = gaps(list(wanted.values()), means, quick)
     begun = affordable(missing, means)
     if missing:

@@ -6,6 +6,7 @@ from collections import Counter, defaultdict
 from pathlib import Path
 from typing import Any
 
+from benchmark.data.places import out_of_reach
 from benchmark.experiments import timing
 from benchmark.progress import say
 from benchmark.protocol.plan import Protocol
@@ -16,6 +17,7 @@ from benchmark.tables.recipes import Need
 from benchmark.text import grid
 
 Row = dict[str, Any]
+ABSENT = "no data"
 
 
 def counts(results: Path) -> tuple[list[Row], bool]:
@@ -55,9 +57,12 @@ def needed(table: str, results: Path) -> tuple[list[Row], bool]:
     store, rows, protocol = Store(results), [], Protocol()
     costs = Costs(store)
     for need in needs(table):
+        away = out_of_reach(need.cell.data)
         for edition, specs in specs_by_edition(need, results, protocol).items():
             if specs is None:
-                if edition == "rule":
+                if edition == "rule" and away:
+                    rows.append(_row(need, edition, ABSENT))
+                elif edition == "rule":
                     missing = runs_of_search(searched_cell(need), protocol, None, store)
                     seconds = costs.of_runs(need.cell, missing)
                     rows.append(_row(need, edition, "not tuned", seconds))
@@ -66,6 +71,8 @@ def needed(table: str, results: Path) -> tuple[list[Row], bool]:
             ok = sum(record["status"] == "ok" for record in records.values())
             if ok == len(specs):
                 rows.append(_row(need, edition, "complete"))
+            elif away:
+                rows.append(_row(need, edition, ABSENT))
             else:
                 seconds = costs.of_runs(need.cell, len(specs) - ok)
                 rows.append(_row(need, edition, f"{ok} of {len(specs)} runs", seconds))
@@ -93,7 +100,12 @@ def to_text(rows: list[Row]) -> str:
     head = list(rows[0])
     text = grid([head, *[[_cell(row[name]) for name in head] for row in rows]])
     hours = sum(row.get("core_hours") or 0.0 for row in rows)
-    return f"{text}\nMissing: about {hours:.1f} core-hours." if hours else text
+    parts = [text, f"Missing: about {hours:.1f} core-hours." if hours else ""]
+    if absent := dict.fromkeys(row["dataset"] for row in rows if row.get("state") == ABSENT):
+        parts.append(
+            f"Not counted, because the data have to be fetched by hand: {', '.join(absent)}."
+        )
+    return "\n".join(filter(None, parts))
 
 
 def _cell(value: Any) -> str:
