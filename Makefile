@@ -44,6 +44,8 @@ comma := ,
 seeds = $(subst $() ,$(comma),$(foreach seed,$(SEEDS),$(1):random_state=$(seed)))
 campaign: .venv/.installed ## The runs behind the shipped tables
 	-$(RUN) --models $(call seeds,rf),$(call seeds,lightgbm) --datasets $(REAL)
+	-$(TUNE) --models mlp --datasets $(REAL) --quick
+	-$(RUN) --models $(call seeds,mlp) --datasets $(REAL)
 	-$(TUNE) --models rf,lightgbm,lasso --datasets $(TABULAR)
 	-$(TUNE) --models mlp,realx,protogate,lspin --datasets $(TABULAR) --quick
 	-$(TUNE) --models stg --datasets colon,toxicity --quick
@@ -54,11 +56,10 @@ campaign: .venv/.installed ## The runs behind the shipped tables
 	-$(TUNE) --models l2x --datasets colon --quick
 	-$(FILL) l2x-colon
 	-$(RUN) --models catboost --datasets prostate
-	-$(TUNE) --models mlp,lspin,llspin --datasets colon --quick
+	-$(TUNE) --models lspin,llspin --datasets colon --quick
 	-$(TUNE) --models realx,tabnet,lspin,llspin,protogate --datasets $(SYNTHETIC) --quick
 	-$(TUNE) --models protogate-global,protogate-local --datasets $(REAL) --quick
-	-$(TUNE) --models mlp,invase --datasets $(REAL) --quick
-	-$(RUN) --models $(call seeds,mlp) --datasets $(REAL)
+	-$(TUNE) --models invase --datasets $(REAL) --quick
 	-$(TUNE) --models lspin,llspin --datasets lung,prostate,toxicity --quick
 	-$(TUNE) --models stg --datasets $(REAL),$(SYNTHETIC) --quick
 	-$(TUNE) --models invase,l2x --datasets $(REAL),$(SYNTHETIC) --quick

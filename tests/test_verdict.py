@@ -5,8 +5,11 @@ import math
 import numpy as np
 import pytest
 import scipy.stats
+from conftest import add_runs, cell_of
 
+from benchmark.run.records import Store
 from benchmark.tables import pairing
+from benchmark.tables.recipes import read_recipe
 from benchmark.tables.verdict import (
     JUDGED,
     Sample,
@@ -158,3 +161,45 @@ def test_every_model_counts_once_and_a_constant_tells_nothing():
 def test_a_negative_correlation_widens_nothing():
     found = pairing._measure({"mlp": [[1.0, 2.0, 3.0, 4.0], [4.0, 3.0, 2.0, 1.0]]})
     assert (found.value, found.used) == (pytest.approx(-1.0), 0.0)
+
+
+MODELS = """
+[rf]
+class = "x:Y"
+[lightgbm]
+class = "x:Y"
+[knn]
+class = "x:Y"
+[mlp]
+class = "x:Y"
+params = { steps = 9 }
+[stg]
+class = "x:Y"
+params = { steps = 9 }
+"""
+
+
+def test_a_method_takes_its_own_correlation_then_that_of_its_kind(register, tmp_path):
+    register(MODELS)
+    rng = np.random.default_rng(3)
+    split = rng.normal(size=25)
+    for model, noise in (("rf", 0.3), ("lightgbm", 1.5)):
+        for seed in (42, 43, 44):
+            scores = 70 + split + noise * rng.normal(size=25)
+            params = {} if seed == 42 else {"random_state": seed}
+            add_runs(tmp_path, model, "colon", scores.tolist(), params)
+    store = Store(tmp_path)
+    [accuracy] = read_recipe("table2").metrics
+
+    def used(model, dataset="colon"):
+        return pairing.used(store, cell_of(model, dataset), accuracy)
+
+    assert used("rf") > 0.8 > used("lightgbm") > 0
+    assert used("knn") == pytest.approx((used("rf") + used("lightgbm")) / 2)
+    assert used("mlp") == used("stg") == 0.0  # no network was repeated
+    assert used("rf", "lung") == 0.0
+    add_runs(tmp_path, "mlp", "colon", (70 + split).tolist())
+    add_runs(tmp_path, "mlp", "colon", (70 + split).tolist()[:24], {"random_state": 43})
+    assert used("stg") == 0.0  # a training that is not complete does not count
+    add_runs(tmp_path, "mlp", "colon", (71 + split).tolist(), {"random_state": 43})
+    assert used("stg") == pytest.approx(1.0)

@@ -70,8 +70,8 @@ class Judged:
     """What it all comes to."""
     times: list[Order]
     """Who is faster than whom, in the paper and here."""
-    rho: dict[str, Rho]
-    """Dataset -> how much two trainings on the same splits have in common."""
+    rho: list[tuple[str, str, Rho]]
+    """Dataset, kind of method, and how much two trainings on the same splits have in common."""
     fidelity: dict[str, fidelity.Finding | None]
     """Our methods on their own papers' tasks; None where that was not run."""
 
@@ -115,7 +115,7 @@ def gather(
         "editions": editions(),
         "answer": asdict(judged.answer),
         "times": [asdict(order) for order in judged.times],
-        "rho": {dataset: asdict(rho) for dataset, rho in judged.rho.items()},
+        "rho": [{"dataset": d, "kind": kind, **asdict(rho)} for d, kind, rho in judged.rho],
         "legend": LEGEND,
         "tables": shown_tables,
         "lines": [_line(line, labels) for line in judged.lines],

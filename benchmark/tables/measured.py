@@ -46,8 +46,8 @@ def measure(recipe: Recipe, store: Store, editions: Sequence[str] = EDITIONS) ->
     refuse_mixed([record for plan in plans if plan.known for record in plan.found(records)])
 
     @cache
-    def rho(label: str, metric: Metric) -> float:
-        return pairing.used(store, registry.data_ref(label), metric)
+    def rho(model: str, label: str, metric: Metric) -> float:
+        return pairing.used(store, Cell(registry.models()[model], registry.data_ref(label)), metric)
 
     used = {plan.dataset for plan in plans if any(plan.found(records))}
     found = {}
@@ -202,7 +202,7 @@ def _result(
     records: Mapping[str, Record],
     lost: int,
     dataset_in_use: bool,
-    rho: Callable[[str, Metric], float],
+    rho: Callable[[str, str, Metric], float],
 ) -> Result:
     found = plan.found(records)
     good = [record for record in found if record["status"] == "ok"]
@@ -297,7 +297,7 @@ def _verdict(
     gap: Gap | None,
     metric: Metric,
     plan: _Plan,
-    rho: Callable[[str, Metric], float],
+    rho: Callable[[str, str, Metric], float],
 ) -> Verdict:
     if gap is not None:
         return Verdict(gap.word, gap.reason)
@@ -310,7 +310,7 @@ def _verdict(
         Sample(result.mean, result.std, result.n),
         Sample(printed.mean, None if metric.spread else printed.std),
         metric.decimals,
-        rho=rho(plan.cell.data.label, metric) if plan.cell else 0.0,
+        rho=rho(plan.cell.entry.name, plan.cell.data.label, metric) if plan.cell else 0.0,
         deterministic=plan.cell is not None and plan.cell.entry.deterministic,
     )
     spread = result.shown_std

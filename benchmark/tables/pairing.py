@@ -3,6 +3,9 @@
 The paper's runs and ours share their splits. How much of a run's score belongs to the split shows where
 one setting was run again with other seeds: the correlation rho, over the 25 splits, between the scores
 of two seeds. It enters the verdicts (tables/verdict.py); rho = 0 is the conservative reading.
+
+Networks have less in common than forests: their seed moves more. So a method that was not repeated itself
+takes the mean of its own kind, and a kind that was not repeated on a dataset takes 0 there.
 """
 
 from __future__ import annotations
@@ -15,11 +18,12 @@ from statistics import fmean
 
 from benchmark.protocol import registry
 from benchmark.protocol.plan import Cell, keys_of
+from benchmark.protocol.registry import ModelEntry
 from benchmark.protocol.spec import SEED, DataRef, UserError
 from benchmark.run.records import Store
 from benchmark.tables.recipes import Metric, Recipe
 
-MODELS = ("rf", "lightgbm", "mlp", "protogate")
+KINDS = {"networks": ("mlp", "protogate"), "others": ("rf", "lightgbm")}
 """Run again with other seeds: their runs are cheap, or they are what the paper is about."""
 SEEDS = range(SEED, SEED + 5)
 
@@ -43,30 +47,43 @@ class Rho:
         return max(0.0, self.value)
 
 
-def used(store: Store, data: DataRef, metric: Metric) -> float:
-    """The correlation that verdicts on a dataset rest on: 0 where none was measured."""
-    found = rho(store, data, metric)
+def kind_of(entry: ModelEntry) -> str:
+    """Networks are what is trained in steps or epochs."""
+    return "networks" if {"steps", "epochs"} & entry.params.keys() else "others"
+
+
+def used(store: Store, cell: Cell, metric: Metric) -> float:
+    """The correlation that the verdict on a cell rests on: 0 where none was measured."""
+    kind, name = kind_of(cell.entry), cell.entry.name
+    alone = (name,) if name in KINDS[kind] else ()
+    found = next(
+        (r for names in (alone, KINDS[kind]) if (r := _rho(store, names, cell.data, metric))), None
+    )
     return found.used if found else 0.0
 
 
-def rho(store: Store, data: DataRef, metric: Metric) -> Rho | None:
-    """The correlation measured on a dataset, for one metric; None without repeated seeds."""
+def _rho(store: Store, names: Sequence[str], data: DataRef, metric: Metric) -> Rho | None:
+    """The correlation of these models on a dataset, for one metric; None without repeated seeds."""
 
     def find() -> Rho | None:
         groups = {
             name: trainings
-            for name in MODELS
+            for name in names
             if len(trainings := _trainings(store, name, data, metric)) > 1
         }
         return _measure(groups)
 
-    return store.once(("rho", data.label, metric), find)
+    return store.once(("rho", *names, data.label, metric), find)
 
 
-def measured(store: Store, recipe: Recipe) -> dict[str, Rho]:
-    """The correlations of a table's first metric, per dataset that has one."""
-    found = {d: rho(store, registry.data_ref(d), recipe.metrics[0]) for d in recipe.datasets}
-    return {dataset: value for dataset, value in found.items() if value}
+def measured(store: Store, recipe: Recipe) -> list[tuple[str, str, Rho]]:
+    """The correlations of a table's first metric: dataset, kind of method, correlation."""
+    return [
+        (dataset, kind, found)
+        for dataset in recipe.datasets
+        for kind, names in KINDS.items()
+        if (found := _rho(store, names, registry.data_ref(dataset), recipe.metrics[0]))
+    ]
 
 
 def _trainings(store: Store, name: str, data: DataRef, metric: Metric) -> Trainings:

@@ -32,8 +32,8 @@ LEGEND = (
     (
         "The paper's runs and ours share their splits. With s_p and s_o the standard deviations and rho the "
         f"correlation between two trainings on the same splits, the difference has variance (s_p² + s_o² "
-        f"- 2 rho s_p s_o) / {RUNS}. rho is measured from repeated seeds, per dataset; where it was not, "
-        "it is 0. `unpaired` is the verdict at rho = 0, the conservative reading. Where no standard "
+        f"- 2 rho s_p s_o) / {RUNS}. rho is measured from repeated seeds, per dataset, for networks and for "
+        "the other methods; where it was not, it is 0. `unpaired` is the verdict at rho = 0, the conservative reading. Where no standard "
         "deviation between runs is printed (the ± of numbers of features is between samples), ours "
         "stands for it."
     ),
