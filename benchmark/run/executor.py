@@ -16,8 +16,10 @@ from contextlib import contextmanager
 from functools import partial
 from typing import Any
 
+from benchmark.protocol.record import answer_to
 from benchmark.protocol.spec import Outcome, RunSpec, UserError, failed
 from benchmark.run.worker import Limits, Worker
+from benchmark.shapes import Misshapen, parse
 
 
 class SerialExecutor(Executor):
@@ -191,9 +193,12 @@ def run_all(
                     yield failed(spec, "killed", f"{type(error).__name__}: {error}")
                 else:
                     result = future.result()
-                    yield result if isinstance(result, Outcome) else _from_cluster(result)
+                    yield result if isinstance(result, Outcome) else _from_cluster(spec, result)
 
 
-def _from_cluster(result: tuple[str, bytes | None]) -> Outcome:
+def _from_cluster(spec: RunSpec, result: tuple[str, bytes | None]) -> Outcome:
     record, arrays = result
-    return Outcome(json.loads(record), arrays)
+    try:
+        return Outcome(answer_to(spec, parse(record.encode())), arrays)
+    except Misshapen as error:
+        return failed(spec, "killed", f"the cluster's answer was not that of this run: {error}")
