@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import heapq
 import json
+import logging
 import re
 import threading
 import time
@@ -73,13 +74,21 @@ def run_on_cluster(request: str) -> tuple[str, bytes | None]:
 @contextmanager
 def _dask(address: str) -> Iterator[tuple[Executor, int]]:
     try:
-        from distributed import Client
+        from distributed import Client, Security
     except ModuleNotFoundError as error:
         raise UserError(
             "--dask needs Dask distributed: pip install 'protogate-benchmark[dask]'."
         ) from error
     if not re.fullmatch(r"(tcp|tls|ws|wss|ucx|inproc)://\S+", address):
         raise UserError(f"--dask takes an address such as tcp://10.0.0.1:8786, got {address!r}.")
+    # What Dask says of a scheduler that dies goes above our own message, and with a traceback.
+    logging.getLogger("distributed").setLevel(logging.CRITICAL)
+    security: Any = Security()  # type: ignore[no-untyped-call]
+    if address.startswith("tls:") and not security.get_connection_args("client")["ssl_context"]:
+        raise UserError(
+            f"{address} needs certificates: name them in Dask's configuration, distributed.comm.tls "
+            f"(ca-file, client.cert, client.key), or use tcp:// within a network that you trust."
+        )
     try:
         client: Any = Client(address, timeout="15s", set_as_default=False)  # type: ignore[no-untyped-call]
     except (OSError, TimeoutError, ValueError) as error:

@@ -274,10 +274,17 @@ def _files(folder: str) -> Iterator[str]:
     except FileNotFoundError:
         return
     for entry in entries:
-        if not entry.is_dir():
+        if entry.name.endswith(".json") or not _is_folder(entry):  # whatever is in a record's place
             yield f"{folder}/{entry.name}"
         elif not entry.is_symlink():  # which may lead in circles
             yield from _files(f"{folder}/{entry.name}")
+
+
+def _is_folder(entry: os.DirEntry[str]) -> bool:
+    try:
+        return entry.is_dir()
+    except OSError:
+        return False  # a link that leads to itself
 
 
 def refuse_mixed(records: Iterable[dict[str, Any]]) -> None:
