@@ -166,7 +166,7 @@ toml_values = st.sampled_from(
 )  # fmt: skip
 fields = st.sampled_from(
     ["class", "label", "family", "selects", "revision", "reference", "params", "grid", "range",
-     "trials", "published", "group", "dataset", "unknown"]
+     "trials", "recovered", "group", "dataset", "unknown"]
 )  # fmt: skip
 names = st.sampled_from(
     ["mine", "knn", "protogate", '".."', '"."', '"../x"', '"a/b"', '"a:b"', '""', '"-x"', "x" * 200,
