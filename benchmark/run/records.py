@@ -77,13 +77,14 @@ def decode(
     if record["schema"] != SCHEMA:
         newer = isinstance(record["schema"], int) and record["schema"] > SCHEMA
         remedy = "update this project to read it" if newer else "run it again to renew it"
-        raise NotARecord(f"has record format {record['schema']}, expected {SCHEMA}; {remedy}")
+        found = str(record["schema"])[:40]
+        raise NotARecord(f"has record format {found}, expected {SCHEMA}; {remedy}")
     checksum = record.pop("checksum", None)
     try:
         if not sealed and checksum != _checksum(record):
             raise NotARecord("does not match its own checksum: its content was changed or damaged")
-        found: dict[str, Any] = fit(shape, record)
-        return found
+        fitting: dict[str, Any] = fit(shape, record)
+        return fitting
     except (Misshapen, RecursionError) as error:
         raise NotARecord(f"is not a record of this benchmark: {error}") from error
 

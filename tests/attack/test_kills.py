@@ -17,8 +17,8 @@ from benchmark.run.records import Problem, Store
 from benchmark.run.verify import differences
 
 COMMANDS = {
-    "run": ["run", "--models", "knn,ridge", "--datasets", "syn1", "--repeats", "2"],
-    "tune": ["tune", "--models", "knn,prior-range", "--datasets", "syn2", "--repeats", "1"],
+    "run": ["run", "--models", "knn", "--datasets", "syn1", "--repeats", "2"],
+    "tune": ["tune", "--models", "prior-range", "--datasets", "syn2", "--repeats", "1"],
 }
 KILLS = 100 if FULL else 3
 """Per command."""
@@ -89,11 +89,11 @@ def test_kill_schedules(tmp_path, misbehaving, verb):
     while kills < KILLS:
         folder += 1
         results = tmp_path / f"broken{folder}"
-        for _ in range(moments.randint(1, 4)):
+        for _ in range(moments.randint(2, 12 if FULL else 4)):
             process = start(words, results, misbehaving)
             target = moments.choice(["parent", "worker", "worker", "group"])
             for _ in range(3 if target == "worker" else 1):
-                time.sleep(moments.random() * length * (0.4 if target == "worker" else 0.9))
+                time.sleep(moments.random() * length * (0.3 if target == "worker" else 0.7))
                 if kill(process, target, moments):
                     attempt(f"kills of {verb}: {target}")
                     kills += 1
