@@ -257,7 +257,10 @@ class Store:
             if path.is_file():
                 return [path]
             if path.is_dir():
-                return sorted(path.rglob("r*f*.json"))
+                found = sorted(path.rglob("r*f*.json"))
+                if not found:
+                    raise UserError(f"The folder {path} holds no records.")
+                return found
         raise UserError(
             f"No record {text!r}: neither a file nor a key below {self.runs}. "
             f"Keys look like knn/colon/1a2b3c4d/r0f3."
