@@ -26,6 +26,7 @@ BOUNDED = {
     ("benchmark/run/machine.py", "read_text"): "/proc",
     ("benchmark/report/gather.py", "read_text"): "figures that this command has drawn",
     ("benchmark/report/gather.py", "read_bytes"): "figures that this command has drawn",
+    ("benchmark/report/files.py", "read_text"): "the README beside the reports",
     ("benchmark/figures/inputs.py", "read_text"): "figures that this command has drawn",
     ("benchmark/figures/inputs.py", "read_bytes"): "our own code",
     ("datasets/cohort.py", "read_text"): "a list of genes whose hash was checked",

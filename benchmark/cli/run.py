@@ -164,7 +164,9 @@ def verify(arguments: argparse.Namespace) -> int:
     records = [record for record in read if not isinstance(record, Problem)]
     damaged = [problem for problem in read if isinstance(problem, Problem)]
     for problem in damaged:
-        print(f"DAMAGED    {problem}")
+        say(f"not a record: {problem}")
+    if not records:
+        raise UserError("There is no record that could be done again.")
     different = 0
     surroundings: set[str] = set()
     for comparison in compare(records, arguments.jobs, arguments.dask):

@@ -186,7 +186,9 @@ def read_search(entry: Mapping[str, Any]) -> Search:
 
 def _read_model(name: str, entry: Any, own: bool) -> ModelEntry:
     if folder_name(name) != name:
-        raise Misshapen("cannot be a name: letters, digits, '_', '-' and '.', up to 100 of them")
+        raise Misshapen(
+            "has a name that is no folder: it may only have letters, digits, '_', '-' and '.'"
+        )
     canonical(entry)  # records are JSON, so settings have to be: no dates, no infinities
     fit(_Model, entry)
     for field_name in entry:
@@ -255,7 +257,7 @@ def _own_model(name: str, entry: Any, file: str) -> ModelEntry:
     except (TypeError, ValueError, RecursionError, UserError) as error:
         reason = "it is nested too deeply" if isinstance(error, RecursionError) else error
         raise UserError(
-            f"The model {name[:100]!r} in {file} cannot be used: {reason}. "
+            f"The model {name[:100]!r} in {file} is incomplete or wrong: {reason}. "
             f"docs/adding-a-model.md shows a whole entry."
         ) from error
 

@@ -97,7 +97,7 @@ def carry_out(plans: Sequence[Plan[T]], means: Means, title: str) -> tuple[list[
             if not outcome.ok and (good := means.store.ok(key)) is not None:
                 # Done again by --force or for its arrays: a failure takes nothing away.
                 say(
-                    f"{key} failed this time ({outcome.record['status']}); the good record is kept."
+                    f"{key} failed this time ({outcome.record['status']}); the record that exists is kept."
                 )
                 state.report.failures.append(outcome.record)
                 state.arrived(good)

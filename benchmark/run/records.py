@@ -221,19 +221,13 @@ class Store:
     def write(self, outcome: Outcome) -> Path:
         """Keep an outcome: arrays first, the record last, because the record says it is done."""
         key = outcome.record["key"]
-        stale = outcome.arrays is None and not self._same(outcome.record)
         if outcome.arrays is not None:
             write_atomic(self.arrays_path(key), outcome.arrays)
         write_atomic(self.path(key), encode(outcome.record))
-        if stale:
-            # Arrays of an earlier run with another outcome are not this run's.
+        if outcome.arrays is None:
+            # Arrays of an earlier run of the same key are not this run's.
             self.arrays_path(key).unlink(missing_ok=True)
         return self.path(key)
-
-    def _same(self, record: dict[str, Any]) -> bool:
-        """Whether the record that is there now has the same outcome."""
-        before = self.find([record["key"]])[0].get(record["key"])
-        return before is not None and _outcome(before) == _outcome(record)
 
     def kept(self, key: str) -> set[str]:
         """Names of the arrays beside a record; a damaged file has none."""
@@ -265,10 +259,6 @@ class Store:
             f"No record {text!r}: neither a file nor a key below {self.runs}. "
             f"Keys look like knn/colon/1a2b3c4d/r0f3."
         )
-
-
-def _outcome(record: dict[str, Any]) -> str:
-    return canonical({name: value for name, value in record.items() if name != "meta"})
 
 
 def _files(folder: str) -> Iterator[str]:
