@@ -82,7 +82,9 @@ def _dask(address: str) -> Iterator[tuple[Executor, int]]:
     if not re.fullmatch(r"(tcp|tls|ws|wss|ucx|inproc)://\S+", address):
         raise UserError(f"--dask takes an address such as tcp://10.0.0.1:8786, got {address!r}.")
     # What Dask says of a scheduler that dies goes above our own message, and with a traceback.
-    logging.getLogger("distributed").setLevel(logging.CRITICAL)
+    for name in list(logging.root.manager.loggerDict):
+        if name.partition(".")[0] == "distributed":  # each of them has a level of its own
+            logging.getLogger(name).setLevel(logging.CRITICAL)
     security: Any = Security()  # type: ignore[no-untyped-call]
     if address.startswith("tls:") and not security.get_connection_args("client")["ssl_context"]:
         raise UserError(
