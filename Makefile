@@ -8,7 +8,7 @@ BUDGET ?= 2m
 JOBS ?= $(shell getconf _NPROCESSORS_ONLN 2>/dev/null || echo 1)
 BIN := .venv/bin
 
-.PHONY: help install campaign reports test test-all lint format bench wheel clean
+.PHONY: help install campaign reports test test-all attack lint format bench wheel clean
 
 help: ## Show this help
 	@grep -E '^[a-z][a-z0-9%-]*:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 22
@@ -72,6 +72,11 @@ test: .venv/.installed lint ## Lint, type-check and run the fast tests
 
 test-all: .venv/.installed lint ## The same with the slow tests
 	@$(BIN)/python -m pytest -n $(JOBS) --dist worksteal
+
+# Deliberate attempts to break it: about 1,700 of them, half an hour on two cores.
+SEED ?= $(shell date +%j%H%M)
+attack: .venv/.installed ## Attack records, tables, models, processes: make attack SEED=7
+	@ATTACK=full ATTACK_SEED=$(SEED) $(BIN)/python -m pytest -q -n 0 tests/attack
 
 lint: .venv/.installed ## Check style and types
 	@$(BIN)/ruff check

@@ -1,9 +1,10 @@
-"""Writing files so that nothing is ever half there."""
+"""Writing files so that nothing is ever half there, and reading back only what can be one of them."""
 
 from __future__ import annotations
 
 import os
 import platform
+import stat
 import tempfile
 from pathlib import Path
 
@@ -27,6 +28,38 @@ def write_atomic(path: Path, content: bytes) -> None:
     except BaseException:
         Path(temporary).unlink(missing_ok=True)
         raise
+
+
+LARGEST = 64 << 20
+"""Bytes that are read back: thousands of times the largest record there is."""
+
+
+class Unreadable(Exception):
+    """It is not a file that could be read back; the message says why."""
+
+
+def read_whole(path: Path, largest: int = LARGEST) -> bytes:
+    """A regular file's content. A pipe would never end, and nor would a link to /dev/zero."""
+    # Opening a pipe waits for its writer unless told not to.
+    handle = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
+    if not stat.S_ISREG(os.fstat(handle).st_mode):
+        os.close(handle)
+        raise Unreadable("is not a regular file")
+    with os.fdopen(handle, "rb") as file:
+        content = file.read(largest + 1)
+    if len(content) > largest:
+        raise Unreadable(f"has more than {largest >> 20} MB")
+    return content
+
+
+def set_aside(root: Path, path: Path) -> Path:
+    """Move something below `root` out of the way, keeping it as it is; return where it is now."""
+    target = root / "set-aside" / path.relative_to(root)
+    while os.path.lexists(target):
+        target = target.with_name(target.name + "~")
+    target.parent.mkdir(parents=True, exist_ok=True)
+    os.replace(path, target)
+    return target
 
 
 def remove_unfinished(folder: Path) -> None:

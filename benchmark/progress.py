@@ -7,10 +7,12 @@ import time
 from types import TracebackType
 from typing import Any, Self
 
+from benchmark.text import first_line, visible
+
 
 def say(message: str) -> None:
     """A remark for the person at the terminal, kept apart from results on stdout."""
-    print(message, file=sys.stderr, flush=True)
+    print(visible(message), file=sys.stderr, flush=True)
 
 
 class Progress:
@@ -69,7 +71,7 @@ class Progress:
             self.failures += 1
             # Failures are told even without a terminal: nothing fails quietly.
             if self.failures <= 5:
-                reason = record["error"]["message"].splitlines()[0]
+                reason = first_line(record["error"]["message"])
                 self._print(f"{record['status']}: {record['key']}: {reason}")
             elif self.failures == 6:
                 self._print("more runs fail; `python -m benchmark status` lists them all")
@@ -91,7 +93,7 @@ class Progress:
 
     def _print(self, message: str) -> None:
         if self._bar:
-            self._bar.console.print(message, markup=False)
+            self._bar.console.print(visible(message), markup=False)
         else:
             say(message)
 

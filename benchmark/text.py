@@ -2,7 +2,28 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
+
+
+def visible(text: str) -> str:
+    """The text with its control characters spelled out: what a model or a table says must not move
+    the cursor, colour the terminal or hide what was printed before."""
+    return (
+        text
+        if text.isprintable()
+        else _UNSEEN.sub(lambda m: m[0].encode("unicode-escape").decode(), text)
+    )
+
+
+_UNSEEN = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]"
+)
+
+
+def first_line(text: str) -> str:
+    """The first line that says something."""
+    return next((visible(line) for line in text.splitlines() if line.strip()), "(no message)")
 
 
 def grid(lines: Sequence[Sequence[str]]) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import csv
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -19,6 +19,8 @@ _ATTRIBUTE = re.compile(
     r"""@attribute\s+(?P<name>'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|\S+?)\s*(?P<kind>\{.*|\s\S.*)$""",
     re.IGNORECASE,
 )
+_VALUE = re.compile(r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|[^,\s][^,]*""")
+"""One of the values that an attribute lists, in either kind of quotes or none."""
 _NUMERIC = ("numeric", "real", "integer")
 
 
@@ -62,7 +64,9 @@ def _attribute(text: str, number: int) -> Attribute:
         raise ValueError(f"cannot read the attribute in line {number}: {text[:60]!r}")
     name, kind = _unquote(match["name"]), match["kind"].strip()
     if kind.startswith("{"):
-        return Attribute(name, numeric=False, values=tuple(_split(kind.strip("{} \t"))))
+        inside = kind.strip("{} \t")
+        listed = tuple(_unquote(value) for value in _VALUE.findall(inside) if value)
+        return Attribute(name, numeric=False, values=listed)
     return Attribute(name, numeric=kind.split()[0].lower() in _NUMERIC)
 
 
@@ -81,13 +85,19 @@ def _is_sparse(path: Path, first_row: int) -> bool:
 
 def _read_dense(path: Path, first_row: int, attributes: list[Attribute]) -> pd.DataFrame:
     """Leave the many rows to pandas: it is fast, and frugal with large files."""
-    quote = '"' if any('"' in row for row in _rows(path, first_row)) else "'"
+    quote, skipped = "'", []
+    with path.open(encoding="utf-8") as lines:
+        for number, line in enumerate(lines):
+            if number < first_row or line.lstrip().startswith("%"):
+                # Only a whole line is a comment: within a value, % is a character like any other.
+                skipped.append(number)
+            elif '"' in line:
+                quote = '"'
     frame = pd.read_csv(
         path,
-        skiprows=first_row,
+        skiprows=skipped,
         header=None,
         index_col=False,
-        comment="%",
         quotechar=quote,
         escapechar="\\",
         skipinitialspace=True,
@@ -101,7 +111,17 @@ def _read_dense(path: Path, first_row: int, attributes: list[Attribute]) -> pd.D
     for i, attribute in enumerate(attributes):
         if not attribute.numeric:
             frame.isetitem(i, frame.iloc[:, i].str.strip())
+            _check_declared(attribute, frame.iloc[:, i].dropna().unique())
     return frame
+
+
+def _check_declared(attribute: Attribute, found: Iterable[object]) -> None:
+    """A value that the header does not list is a slip, or the row is shifted: never a new class."""
+    unknown = [value for value in found if value not in attribute.values]
+    if attribute.values and unknown:
+        raise ValueError(
+            f"{attribute.name!r} has the value {unknown[0]!r}, which its @attribute does not list"
+        )
 
 
 def _read_sparse(path: Path, first_row: int, attributes: list[Attribute]) -> pd.DataFrame:
@@ -115,6 +135,8 @@ def _read_sparse(path: Path, first_row: int, attributes: list[Attribute]) -> pd.
             attribute = attributes[int(index)]
             known = float("nan") if value == "?" else value
             row[int(index)] = float(known) if attribute.numeric else _unquote(str(known))
+            if not attribute.numeric and value != "?":
+                _check_declared(attribute, [row[int(index)]])
         rows.append(row)
     columns = list(zip(*rows, strict=True))
     frame = pd.DataFrame({i: list(column) for i, column in enumerate(columns)})

@@ -10,6 +10,7 @@ import csv
 import difflib
 import gzip
 import math
+import re
 import sys
 import warnings
 import zipfile
@@ -59,7 +60,9 @@ def read(path: Path, *, target: str | None, drop: Collection[str] = ()) -> Raw:
     _check_columns(path, frame)
     target = _find_target(path, frame, target)
     frame = _without_dropped(path, frame, target, drop, notes)
-    y = _clean_labels(frame.pop(target))
+    y = frame.pop(target)
+    _check_plain(path, target, y)
+    y = _clean_labels(y)
     _check_target(path, target, y)
     X = _numbers(path, frame, notes)
     _note_words(y, notes)
@@ -79,7 +82,7 @@ def _read_frame(path: Path, target: str | None) -> pd.DataFrame:
         ".csv": text,
         ".tsv": text,
         ".txt": text,
-        ".parquet": pd.read_parquet,
+        ".parquet": _read_parquet,
         ".arff": arff.read,
         ".mat": lambda path: _from_arrays(path, _read_mat(path), target),
         ".npz": lambda path: _from_arrays(path, _read_npz(path), target),
@@ -108,13 +111,36 @@ def _read_frame(path: Path, target: str | None) -> pd.DataFrame:
     return frame
 
 
+def _read_parquet(path: Path) -> pd.DataFrame:
+    """With an index that has a name as columns: it may be the target, or a feature."""
+    frame = pd.read_parquet(path)
+    named = [name for name in frame.index.names if name is not None]
+    if named and not set(named) & set(frame.columns):
+        frame = frame.reset_index(level=named)
+    return frame
+
+
 def _read_text(path: Path, target: str | None) -> pd.DataFrame:
     """Comma, semicolon or tab, whichever the first line has most of."""
     opener = gzip.open if path.suffix == ".gz" else Path.open
     with opener(path, "rb") as lines:
         header = lines.readline(1_000_000)
+    halves = header[0:40:2], header[1:40:2]
+    # In UTF-16 every other byte of plain English is zero, with or without the mark at the beginning.
+    if (
+        header[:2] in (b"\xff\xfe", b"\xfe\xff")
+        or bytes(len(halves[1])) in halves
+        and len(header) > 3
+    ):
+        raise UserError(
+            f"{path} is UTF-16 text. Save it as UTF-8, for example with "
+            f'`iconv -f utf-16 -t utf-8`, or as "CSV UTF-8" in a spreadsheet.'
+        )
     if b"\0" in header:
-        raise UserError(f"{path} holds binary data, not text.")
+        raise UserError(
+            f"{path} holds binary data, not text. Give it the ending of its own form, or save it as "
+            f"text."
+        )
     separator = max(",;\t", key=header.decode("utf-8", errors="replace").count)
     # Read on its own, so that two columns of one name are seen: pandas renames the second.
     with opener(path, "rt", encoding="utf-8-sig", newline="") as lines:
@@ -139,9 +165,29 @@ def _text_labels(written: pd.Series[Any]) -> pd.Series[Any]:
     """Labels as numbers where all of them are, otherwise as the words that were written."""
     labels = written.mask(written.isin(GAPS))
     try:
-        return pd.to_numeric(labels.mask(labels.isin(GAPS_OR_CLASSES)))
+        numbers = pd.to_numeric(labels.mask(labels.isin(GAPS_OR_CLASSES)))
     except ValueError:
         return labels
+    refuse_merged(labels.to_list(), numbers.to_list())
+    return numbers
+
+
+def refuse_merged(written: Sequence[Any], read: Sequence[Any]) -> None:
+    """Raise if two labels that are written differently would become one class.
+
+    `1` and `1.0` are one number, as spreadsheets write them; `01` and `1` may be two codes.
+    """
+    spellings: dict[Any, str] = {}
+    for text, label in zip(written, read, strict=True):
+        if not isinstance(text, str) or pd.isna(label):
+            continue
+        plain = re.sub(r"\.0*$", "", text)
+        first = spellings.setdefault(label, plain)
+        if first != plain:
+            raise UserError(
+                f"The labels {first!r} and {plain!r} are the same number, so they would become one "
+                f"class. Write them alike if they are, or as words if they are not."
+            )
 
 
 def _read_mat(path: Path) -> dict[str, np.ndarray[Any, Any]]:
@@ -223,6 +269,18 @@ def _labels(values: np.ndarray[Any, Any]) -> list[Any]:
     return [
         item.item() if isinstance(item, np.ndarray) and item.size == 1 else item for item in flat
     ]
+
+
+def _check_plain(path: Path, target: str, y: pd.Series[Any]) -> None:
+    """Classes are texts, numbers or truth values; anything else has no name that could be compared."""
+    plain = (str, bool, int, float, np.generic)
+    for label in y.to_list():
+        odd = isinstance(label, np.void | complex | np.complexfloating | bytes)
+        if odd or not isinstance(label, (*plain, pd.Timestamp, type(None), type(pd.NA))):
+            raise UserError(
+                f"{target!r} of {path} holds {type(label).__name__}, for example "
+                f"{str(label)[:40]!r}; a class is a text or a number. Save one label per row."
+            )
 
 
 # --- columns ----------------------------------------------------------------------------------

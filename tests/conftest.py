@@ -99,7 +99,8 @@ def cli(tmp_path):
         }
         done = subprocess.run(
             [sys.executable, "-m", "benchmark", *map(str, words)],
-            cwd=cwd, env=environment, capture_output=True, text=True, timeout=timeout,
+            cwd=cwd, env=environment, capture_output=True, text=True, errors="replace",
+            timeout=timeout,
         )  # fmt: skip
         assert "Traceback" not in done.stderr, done.stderr
         if check is not None:

@@ -10,11 +10,30 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
 from threadpoolctl import threadpool_info
 
+from benchmark.protocol.spec import UserError
+
 HOG = "import time; hoard = bytearray(900_000_000); hoard[::4096] = b'x' * len(hoard[::4096]); time.sleep(60)"
 
 
 FLED = "import time; time.sleep(599.5)"
 """A child in a session of its own, known by its odd number."""
+
+
+def nested(depth):
+    inner = []
+    for _ in range(depth):
+        inner = [inner]
+    return inner
+
+
+REPORTS = {
+    "digits": {"large": 10**5000},
+    "deep": {"nested": nested(5000)},
+    "object": {"thing": object()},
+    "wrong kind": {"constant_mask": "yes"},
+    "huge report": {"text": "x" * 50_000_000},
+}
+"""What a model says of itself that no record can hold."""
 
 
 class Unprintable(Exception):
@@ -65,6 +84,22 @@ class Prior(ClassifierMixin, BaseEstimator):
                     os.write(descriptor, b"not a reply\n")
                 except OSError:
                     continue
+        if self.trouble == "close":
+            os.closerange(3, 64)
+        if self.trouble == "no message":
+            raise UserError("")
+        if self.trouble == "control":
+            raise RuntimeError("\x1b[2J\x1b]0;title\x07 gone\r and over")
+        if self.trouble == "flood":
+            for _ in range(200):
+                os.write(2, b"x" * 100_000)
+        if self.trouble == "stop":
+            os.kill(os.getpid(), signal.SIGSTOP)
+        if self.trouble == "spin":  # one call that never gives Python's lock back
+            sum(range(10**12))
+        if self.trouble == "spawn":
+            subprocess.Popen([sys.executable, "-c", FLED])
+            time.sleep(600)
         if self.trouble == "print":
             print("noise on standard output")
         self.classes_, counts = np.unique(y, return_counts=True)
@@ -76,6 +111,7 @@ class Prior(ClassifierMixin, BaseEstimator):
             "threads": [pool["num_threads"] for pool in threadpool_info()],
             "environment": os.environ.get("OMP_NUM_THREADS"),
             "curve": np.array([1.5, np.nan]),
+            **REPORTS.get(self.trouble, {}),
         }
         return self
 

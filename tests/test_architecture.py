@@ -11,7 +11,7 @@ from conftest import ROOT
 import benchmark
 
 PACKAGES = [
-    "files", "text", "progress",
+    "files", "text", "shapes", "progress",
     "protocol", "paper", "data", "run", "experiments", "tables", "judge", "figures", "report", "cli",
 ]  # fmt: skip
 """The house from the ground up: each may import from those before it. docs/architecture.md shows it."""

@@ -156,6 +156,9 @@ def test_verify_tells_equal_from_different(inside, tmp_path):
     assert not {"cores", "gone"} & set(done.stdout.replace(":", " ").split())
     path.write_text("{}")
     assert "not a record" in inside("verify", path, "--results", tmp_path, check=2).stderr
+    # A damaged file is named, and the others are done again all the same.
+    done = inside("verify", "knn", "--results", tmp_path, "--jobs", "0", check=1)
+    assert f"not a record: {path}" in done.stderr and done.stdout.count("same") == 4
 
 
 def test_of_a_long_list_the_first_difference_is_named():

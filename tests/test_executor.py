@@ -81,6 +81,8 @@ def test_a_dask_address_without_scheduler_is_explained():
 
     with pytest.raises(UserError, match="No Dask scheduler"):
         list(run_all(specs(n=1), jobs=1, dask="tcp://127.0.0.1:1"))
+    with pytest.raises(UserError, match="needs certificates"):
+        list(run_all(specs(n=1), jobs=1, dask="tls://127.0.0.1:1"))
     with pytest.raises(UserError, match="takes an address"):
         list(run_all(specs(n=1), jobs=1, dask="nonsense"))
 

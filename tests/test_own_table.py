@@ -1,6 +1,7 @@
 """A user's own table: every form that is taken, every complaint, never a traceback."""
 
 import gzip
+import os
 import re
 import subprocess
 import sys
@@ -427,7 +428,10 @@ def test_empty_missing_and_unknown_files(tmp_path):
     (tmp_path / "blank.csv").write_text("\n\n")
     assert "cannot be read" in complaint(tmp_path / "blank.csv")
     assert "There is no file" in complaint(tmp_path / "nothing.csv")
-    assert "There is no file" in complaint(tmp_path)
+    assert "is a folder. Name the table in it" in complaint(tmp_path)
+    os.mkfifo(tmp_path / "pipe.csv")
+    assert "is a pipe" in complaint(tmp_path / "pipe.csv")
+    assert "no such user" in complaint("~nosuchuser/mine.csv")
     (tmp_path / "mine.xlsx").write_bytes(b"PK")
     message = complaint(tmp_path / "mine.xlsx")
     assert ".parquet" in message
@@ -442,7 +446,7 @@ def test_other_encodings(tmp_path):
     path.write_bytes(frame().rename(columns={"age": "âge"}).to_csv(index=False).encode("latin1"))
     assert "not UTF-8" in complaint(path)
     path.write_bytes(frame().to_csv(index=False).encode("utf-16"))
-    assert "binary data" in complaint(path)
+    assert "is UTF-16 text. Save it as UTF-8" in complaint(path)
 
 
 @pytest.mark.parametrize("name", FORMS)

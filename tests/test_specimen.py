@@ -159,7 +159,7 @@ def test_what_cannot_be_used_names_the_command(made, tmp_path, monkeypatch):
     with pytest.raises(UserError, match=f"revision 1 of protogate, the code has 2; `{command}`"):
         specimen.read(tmp_path, newer)
     path.write_text(path.read_text().replace('"accuracy": 0.', '"accuracy": 1.'))
-    with pytest.raises(UserError, match=f"checksum.*`{command}` renews"):
+    with pytest.raises(UserError, match=f"checksum.*`{command}` sets it aside"):
         specimen.read(tmp_path, cell)
     assert not specimen.up_to_date(tmp_path, cell, 0, 0)
 

@@ -3,6 +3,7 @@
 import json
 
 import pytest
+from conftest import made_up
 
 from benchmark.protocol.registry import data_ref, make_spec, models
 from benchmark.protocol.spec import Outcome, RunSpec, UserError, failed
@@ -21,10 +22,7 @@ def spec(fold=0, **params):
 
 
 def outcome(fold=0, **params):
-    made = spec(fold, **params)
-    return Outcome(
-        {"schema": 1, "key": made.key, "spec": made.to_dict(), "status": "ok", "meta": {}}
-    )
+    return Outcome(made_up(spec(fold, **params), 50.0))
 
 
 def test_a_record_comes_back_as_it_was(tmp_path):

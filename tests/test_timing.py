@@ -54,7 +54,9 @@ def test_a_damaged_timing_is_named(tmp_path):
     path = timing.path_of(tmp_path, cell())
     path.parent.mkdir(parents=True)
     path.write_text("{}")
-    with pytest.raises(UserError, match="cannot be read.*benchmark time --models protogate"):
+    with pytest.raises(
+        UserError, match="cannot be used: .* is missing.*benchmark time --models protogate"
+    ):
         timing.read(tmp_path, cell())
 
 

@@ -347,7 +347,7 @@ def test_a_damaged_choice_is_named(tmp_path, cli):
     path.parent.mkdir(parents=True)
     path.write_text("{")
     done = cli("run", "--models", "knn", "--datasets", "syn1", "--results", tmp_path, check=2)
-    assert str(path) in done.stderr and "Delete it" in done.stderr
+    assert str(path) in done.stderr and "sets it aside" in done.stderr
 
 
 QUICK_SPLITS = 5

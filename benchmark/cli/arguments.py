@@ -24,8 +24,12 @@ def names(text: str) -> list[str]:
     return names
 
 
+MOST = 10_000
+"""More splits, workers or tables than this are a slip of the keyboard, and would fill the memory."""
+
+
 def positive(text: str) -> int:
-    value = int(text)
+    value = not_negative(text)
     if value < 1:
         raise argparse.ArgumentTypeError(f"must be at least 1, got {value}")
     return value
@@ -35,6 +39,8 @@ def not_negative(text: str) -> int:
     value = int(text)
     if value < 0:
         raise argparse.ArgumentTypeError(f"must not be negative, got {value}")
+    if value > MOST:
+        raise argparse.ArgumentTypeError(f"must be at most {MOST}, got {value}")
     return value
 
 
@@ -190,6 +196,8 @@ def protocol_of(arguments: argparse.Namespace) -> Protocol:
 
     if arguments.folds < 2:
         raise UserError(f"--folds must be at least 2, got {arguments.folds}.")
+    if (splits := arguments.repeats * arguments.folds) > MOST:
+        raise UserError(f"--repeats times --folds must be at most {MOST} splits, got {splits}.")
     return Protocol(arguments.repeats, arguments.folds)
 
 
@@ -237,7 +245,8 @@ def tell_failures(failures: list[dict[str, Any]]) -> None:
     for kind, count in sorted(kinds.items()):
         first = next(r for r in failures if r["status"] == kind)
         say(
-            f"  {count} x {kind} ({FAILURES[kind]}), e.g. {first['key']}: {first['error']['message']}"
+            f"  {count} x {kind} ({FAILURES[kind]}), e.g. {first['key']}: "
+            f"{first['error']['message'] or '(no message)'}"
         )
 
 

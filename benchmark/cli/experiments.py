@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import argparse
+from functools import partial
 
 from benchmark.cli.arguments import check_folder, data_refs
 from benchmark.cli.codes import FAILED, GAPS, OK
 from benchmark.progress import say
+from benchmark.protocol.stored import or_set_aside, or_told
 
 
 def specimen(arguments: argparse.Namespace) -> int:
@@ -60,8 +62,11 @@ def fidelity(arguments: argparse.Namespace) -> int:
     from benchmark.progress import Progress
 
     wanted = experiment.chosen(arguments.only)
+    results = arguments.results
+    keep = or_told if arguments.show else partial(or_set_aside, results)
     found = {
-        e.name: None if arguments.force else experiment.read(arguments.results, e) for e in wanted
+        e.name: None if arguments.force else keep(partial(experiment.read, results, e))
+        for e in wanted
     }
     missing = [] if arguments.show else [e for e in wanted if found[e.name] is None]
     with Progress(len(missing), "fidelity") as progress:

@@ -9,11 +9,9 @@ from __future__ import annotations
 
 import argparse
 import os
-import signal
 import sys
 import textwrap
 from pathlib import Path
-from types import FrameType
 from typing import Any
 
 import benchmark
@@ -32,6 +30,8 @@ from benchmark.cli.arguments import (
     workers,
 )
 from benchmark.cli.codes import FAILED, INTERRUPTED, OK, USAGE
+from benchmark.cli.terminal import Interrupts, shown
+from benchmark.data.places import as_path
 from benchmark.progress import say
 from benchmark.protocol.spec import FOLDS, UserError
 from benchmark.run.machine import ONE_THREAD
@@ -61,20 +61,31 @@ exit code
 
 def main(argv: list[str] | None = None) -> int:
     """Parse, dispatch, and turn what a user can mend into a message."""
-    arguments = parser().parse_args(argv)
-    for number in (signal.SIGTERM, signal.SIGINT):  # a background job inherits SIGINT as ignored
-        signal.signal(number, _interrupt)
-    os.environ.update(ONE_THREAD)  # before numpy is imported
+    with shown():
+        return _main(argv)
+
+
+def _main(argv: list[str] | None) -> int:
+    interrupts = Interrupts()
     try:
+        interrupts.raise_the_first()
+        arguments = parser().parse_args(argv)
+        os.environ.update(ONE_THREAD)  # before numpy is imported
         if getattr(arguments, "data_dir", None):
-            os.environ["BENCHMARK_DATA"] = str(Path(arguments.data_dir).resolve())
-        return int(arguments.command(arguments))
+            os.environ["BENCHMARK_DATA"] = str(as_path(arguments.data_dir).absolute())
+        code = int(arguments.command(arguments))
+        sys.stdout.flush()
+        interrupts.raise_no_more()
+        return code
     except UserError as error:
         say(f"error: {error}")
         return USAGE
     except KeyboardInterrupt:
         say("\nStopped. Finished runs are kept; the same command resumes.")
         return INTERRUPTED
+    except SystemExit:
+        interrupts.raise_no_more()
+        raise
     except BrokenPipeError:
         # The reader of our output, `head` for example, has seen enough.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -84,10 +95,6 @@ def main(argv: list[str] | None = None) -> int:
             f"error: {error.strerror or error}: {error.filename or 'a file'}. Finished runs are kept."
         )
         return FAILED
-
-
-def _interrupt(_number: int, _frame: FrameType | None) -> None:
-    raise KeyboardInterrupt
 
 
 def parser() -> argparse.ArgumentParser:

@@ -36,13 +36,13 @@ def data(arguments: argparse.Namespace) -> int:
     import a file that you have (checked against the registry, then copied into the cache); or check
     whether they are the paper's: KNN has no randomness, so its printed cell is a fingerprint."""
     from benchmark.data import getting
-    from benchmark.text import grid
+    from benchmark.text import first_line, grid
 
     if arguments.action in ("status", "get"):
         names = arguments.names or list(registry.datasets())
         rows = getting.status(names) if arguments.action == "status" else getting.get(names)
         # A failure explains itself in several lines, which do not fit into a table.
-        short = [[r.name, r.state, r.detail.splitlines()[0]] for r in rows]
+        short = [[r.name, r.state, first_line(r.detail)] for r in rows]
         print(grid([["dataset", "state", "where"], *short]))
         for row in rows:
             if row.state == "failed":
@@ -156,16 +156,17 @@ def verify(arguments: argparse.Namespace) -> int:
     """Do recorded runs again and compare everything outside `meta`: scores, selection, hashes.
     Equal bits are promised on the same type of machine; in what this one differs from those of the
     records is printed, too. Training a network amplifies the last digit."""
-    from benchmark.run.records import NotARecord, Store
+    from benchmark.run.records import Problem, Store
     from benchmark.run.verify import verify as compare
 
     store = Store(arguments.results)
-    records = []
-    for path in [path for text in arguments.records for path in store.resolve(text)]:
-        try:
-            records.append(store.load(path))
-        except NotARecord as error:
-            raise UserError(f"{path} {error}.") from error
+    read = [store.read(path) for text in arguments.records for path in store.resolve(text)]
+    records = [record for record in read if not isinstance(record, Problem)]
+    damaged = [problem for problem in read if isinstance(problem, Problem)]
+    for problem in damaged:
+        say(f"not a record: {problem}")
+    if not records:
+        raise UserError("There is no record that could be done again.")
     different = 0
     surroundings: set[str] = set()
     for comparison in compare(records, arguments.jobs, arguments.dask):
@@ -181,4 +182,4 @@ def verify(arguments: argparse.Namespace) -> int:
         print("the same type of machine, with the same libraries:")
         for line in sorted(surroundings):
             print(f"           {line}")
-    return FAILED if different else OK
+    return FAILED if different or damaged else OK

@@ -74,7 +74,15 @@ def with_notes(dataset: Dataset, notes: Iterable[str]) -> Dataset:
 
 def code_labels(labels: Iterable[Any]) -> tuple[tuple[str, ...], Codes]:
     """Class names in sorted order, as numbers where all of them are, and the code of each row."""
+    labels = list(labels)
     names = np.array([_label_text(label) for label in labels])
+    kinds = dict(zip(names.tolist(), map(_kind, labels), strict=True))
+    for name, label in zip(names.tolist(), labels, strict=True):
+        if kinds[name] != _kind(label):
+            raise UserError(
+                f"The label {name!r} occurs as {kinds[name]} and as {_kind(label)}, which would "
+                f"become one class. Save all labels in one way."
+            )
     classes = sorted(set(names.tolist()))
     try:
         classes.sort(key=float)
@@ -89,6 +97,12 @@ def _label_text(label: Any) -> str:
     if isinstance(label, float | np.floating) and float(label).is_integer():
         label = int(label)
     return str(label).strip()
+
+
+def _kind(label: Any) -> str:
+    if isinstance(label, bool | np.bool_):
+        return "a truth value"
+    return "a text" if isinstance(label, str) else "a number"
 
 
 def content_hash(X: Floats, y: Codes) -> str:

@@ -16,6 +16,7 @@ from benchmark.data.checks import read
 from benchmark.data.dataset import Dataset
 from benchmark.data.places import (
     Location,
+    as_path,
     by_role,
     cache_folder,
     downloadable,
@@ -99,7 +100,7 @@ def import_(name: str, path: Path | str) -> Dataset:
     entry = datasets()[name]
     if not entry.files:
         raise UserError(f"Dataset {name!r} is generated, there is no file to import.")
-    location = _given(entry, Path(path).expanduser())
+    location = _given(entry, as_path(path))
     dataset = read(entry, location, {})
     _install(entry, location)
     return dataset

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import stat
 import sys
 from collections.abc import Iterable
 from functools import lru_cache
@@ -16,7 +17,7 @@ import numpy as np
 from benchmark.data.checks import read
 from benchmark.data.dataset import Dataset, make
 from benchmark.data.getting import fetch
-from benchmark.data.places import locate
+from benchmark.data.places import as_path, locate
 from benchmark.datasets import download
 from benchmark.protocol.registry import check_name, datasets
 from benchmark.protocol.spec import FOLDS, DataRef, MissingData, UserError, canonical
@@ -48,9 +49,8 @@ def own_table(
     """
     from benchmark.datasets import table
 
-    file = Path(path).expanduser()
-    if not file.is_file():
-        raise UserError(f"There is no file {file}.")
+    file = as_path(path)
+    _check_file(file)
     name = re.sub(r"[^A-Za-z0-9_-]+", "-", file.name.partition(".")[0]).strip("-") or "table"
     if name in datasets():
         name = f"own-{name}"
@@ -62,6 +62,21 @@ def own_table(
     sizes = dict(zip(loaded.classes, np.bincount(loaded.y).tolist(), strict=True))
     table.check_folds(file, str(target), sizes, folds)
     return ref
+
+
+def _check_file(file: Path) -> None:
+    try:
+        mode = file.stat().st_mode
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise UserError(f"There is no file {file} ({reason}).") from error
+    if stat.S_ISDIR(mode):
+        raise UserError(f"{file} is a folder. Name the table in it: --data {file}/table.csv.")
+    if not stat.S_ISREG(mode):
+        raise UserError(
+            f"{file} is a pipe or a device, not a file. It is read several times, so save the table "
+            f"to a file first."
+        )
 
 
 def _load_own(ref: DataRef) -> Dataset:

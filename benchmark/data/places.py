@@ -35,22 +35,37 @@ class Location:
         return f"{self.place}: {names}" if names else self.place
 
 
+def as_path(text: str | Path) -> Path:
+    """A path as a person writes it; `~somebody` has to exist."""
+    try:
+        return Path(text).expanduser()
+    except RuntimeError as error:
+        raise UserError(f"{text}: {error} There is no such user; write the folder out.") from error
+
+
 def data_folder() -> Path | None:
     """The user's folder, if one is named."""
     named = os.environ.get("BENCHMARK_DATA")
     if not named:
         return None
-    folder = Path(named).expanduser()
-    if not folder.is_dir():
+    folder = as_path(named)
+    if not _is_folder(folder):
         raise UserError(f"The data folder {folder} (BENCHMARK_DATA, --data-dir) does not exist.")
     return folder
+
+
+def _is_folder(path: Path) -> bool:
+    try:
+        return path.is_dir()
+    except (OSError, ValueError, RuntimeError):
+        return False  # links that lead in circles, names that no file system takes
 
 
 def cache_folder() -> Path:
     """BENCHMARK_CACHE, else datasets/cache in a checkout, else the user's cache folder."""
     named = os.environ.get("BENCHMARK_CACHE")
     if named:
-        return Path(named).expanduser()
+        return as_path(named)
     root = Path(benchmark.__file__).resolve().parent.parent
     if (root / "pyproject.toml").is_file():
         return root / "datasets" / "cache"

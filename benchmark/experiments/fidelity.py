@@ -21,8 +21,9 @@ from numpy.typing import NDArray
 
 from benchmark.datasets.home_tasks import draw
 from benchmark.files import write_atomic
+from benchmark.protocol import stored
 from benchmark.protocol.registry import load_class, models
-from benchmark.protocol.spec import SEED, UserError
+from benchmark.protocol.spec import SEED
 from benchmark.run import machine
 from benchmark.run.metrics import scores
 from benchmark.text import grid
@@ -176,16 +177,16 @@ def write(results: Path, finding: Finding) -> None:
 
 def read(results: Path, experiment: Experiment) -> Finding | None:
     """What was measured for just this experiment; None if it or its model changed, or never was."""
-    path = path_of(results, experiment.name)
-    try:
-        finding = Finding(**json.loads(path.read_text("utf-8")))
-    except FileNotFoundError:
+    command = f"python -m benchmark fidelity --only {experiment.name}"
+    path, remedy = (
+        path_of(results, experiment.name),
+        f"`{command}` sets it aside and runs it again.",
+    )
+    finding = stored.read(Finding, path, remedy)
+    if finding is None:
         return None
-    except (ValueError, TypeError) as error:
-        raise UserError(
-            f"{path} cannot be read ({error}). Delete it and run "
-            f"`python -m benchmark fidelity --only {experiment.name}`."
-        ) from error
+    if missing := experiment.accept.keys() - finding.measured.keys():
+        raise stored.Damaged(path, f"{', '.join(sorted(missing))} was not measured", remedy)
     asked = experiment.question
     same = {key: finding.experiment.get(key) for key in asked} == asked
     if not same or finding.revision != models()[experiment.model].revision:

@@ -9,21 +9,24 @@ from __future__ import annotations
 
 import base64
 import lzma
+import math
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypedDict
 
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmark.files import write_atomic
+from benchmark.files import LARGEST, Unreadable, read_whole, write_atomic
 from benchmark.protocol.choices import resolve
 from benchmark.protocol.plan import Cell
 from benchmark.protocol.registry import load_class, make_spec, models
 from benchmark.protocol.spec import SCHEMA, RunSpec, UserError
+from benchmark.protocol.stored import Damaged, or_set_aside
 from benchmark.run.records import NotARecord, Store, decode, encode
+from benchmark.shapes import fit
 
 Array = NDArray[Any]
 Embed = Callable[[Array, int], Array]
@@ -64,6 +67,36 @@ class Specimen:
     explained: Explained | None
     data_sha256: str
     code: dict[str, Any]
+
+
+class _Packed(TypedDict):
+    shape: list[int]
+
+
+class _Data(TypedDict):
+    sha256: str
+    classes: list[str]
+
+
+class _StoredExplained(TypedDict):
+    globally: _Packed
+    predictions: list[int]
+    nearest: list[list[int]]
+    distances: list[list[float]]
+    map: dict[str, list[list[float]]]
+
+
+class _Stored(TypedDict):
+    """A specimen as its file has it."""
+
+    origin: str
+    accuracy: float
+    data: _Data
+    code: dict[str, Any]
+    rows: dict[str, list[int]]
+    labels: dict[str, list[int]]
+    masks: dict[str, _Packed]
+    explained: _StoredExplained | None
 
 
 # Fitting -----------------------------------------------------------------------------------------
@@ -148,8 +181,7 @@ def umap(X: Array, seed: int) -> Array:
 
 
 def path_of(results: Path, cell: Cell, repeat: int, fold: int) -> Path:
-    folder = results / "specimens" / cell.model.replace(":", "-") / cell.data.folder
-    return folder / f"r{repeat}f{fold}.json"
+    return cell.place(results, "specimens") / f"r{repeat}f{fold}.json"
 
 
 def command(cell: Cell, repeat: int, fold: int) -> str:
@@ -191,13 +223,17 @@ def read(results: Path, cell: Cell, repeat: int = 0, fold: int = 0) -> Specimen:
     path = path_of(results, cell, repeat, fold)
     remedy = f"`{command(cell, repeat, fold)}`"
     try:
-        record = decode(path.read_bytes())
+        return _opened(path, cell, remedy)
     except FileNotFoundError:
         what = f"{cell.model} on {cell.data.label}"
         raise UserError(f"There is no specimen of {what}; {remedy} makes one.") from None
-    except NotARecord as error:
-        raise UserError(f"{path} {error}; {remedy} renews it.") from error
-    spec = RunSpec.from_dict(record["spec"])
+    except (NotARecord, Unreadable, OSError, lzma.LZMAError, ValueError) as error:
+        raise Damaged(path, error, f"{remedy} sets it aside and makes it again.") from error
+
+
+def _opened(path: Path, cell: Cell, remedy: str) -> Specimen:
+    record = decode(read_whole(path), shape=_Stored)
+    spec = fit(RunSpec, record["spec"])
     if spec.revision != cell.entry.revision:
         raise UserError(
             f"{path} shows revision {spec.revision} of {cell.model}, the code has "
@@ -226,12 +262,13 @@ def read(results: Path, cell: Cell, repeat: int = 0, fold: int = 0) -> Specimen:
 
 
 def up_to_date(results: Path, cell: Cell, repeat: int, fold: int) -> bool:
-    """Whether the stored specimen is one of the run that would be fitted now."""
+    """Whether the stored specimen is one of the run that would be fitted now; a damaged one is set
+    aside."""
     try:
-        stored = read(results, cell, repeat, fold)
+        found = or_set_aside(results, lambda: read(results, cell, repeat, fold))
     except UserError:
         return False
-    return (stored.spec, stored.origin) == spec_of(results, cell, repeat, fold)
+    return found is not None and (found.spec, found.origin) == spec_of(results, cell, repeat, fold)
 
 
 def beside_record(results: Path, specimen: Specimen) -> str:
@@ -255,5 +292,9 @@ def _packed(values: Array) -> dict[str, Any]:
 
 
 def _unpacked(packed: dict[str, Any]) -> Array:
-    content = lzma.decompress(base64.b85decode(packed["xz-base85"]))
+    size = math.prod(packed["shape"])
+    if not 0 < size <= LARGEST:
+        raise ValueError(f"a mask of shape {packed['shape']}")
+    # A few bytes can stand for gigabytes: no more is unpacked than the shape asks for.
+    content = lzma.LZMADecompressor().decompress(base64.b85decode(packed["xz-base85"]), size)
     return np.frombuffer(content, dtype=np.uint8).reshape(packed["shape"], order="F")

@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from benchmark.files import write_atomic
+from benchmark.protocol import stored
 from benchmark.protocol.plan import Cell
-from benchmark.protocol.spec import UserError
 
 REPEATS = 5
 QUIET = 0.5
@@ -49,21 +49,19 @@ class Timing:
 
 
 def path_of(results: Path, cell: Cell) -> Path:
-    return results / "timings" / cell.model.replace(":", "-") / f"{cell.data.folder}.json"
+    return cell.place(results, "timings", ".json")
 
 
 def read(results: Path, cell: Cell) -> Timing | None:
     """The stored times of a cell; None if it was never timed."""
-    path = path_of(results, cell)
-    try:
-        return Timing(**json.loads(path.read_text("utf-8")))
-    except FileNotFoundError:
-        return None
-    except (ValueError, TypeError) as error:
-        raise UserError(
-            f"The times in {path} cannot be read ({error}). Delete the file and run `python -m "
-            f"benchmark time --models {cell.model} --datasets {cell.data.label}`."
-        ) from error
+    command = f"python -m benchmark time --models {cell.model} --datasets {cell.data.label}"
+    path, remedy = path_of(results, cell), f"`{command}` sets it aside and times again."
+    timing = stored.read(Timing, path, remedy)
+    if timing is not None and (timing.model, timing.dataset) != (cell.model, cell.data.label):
+        raise stored.Damaged(path, f"it is of {timing.model} on {timing.dataset}", remedy)
+    if timing and not (timing.train_seconds_per_epoch and timing.inference_ms_per_sample):
+        raise stored.Damaged(path, "it holds no times", remedy)
+    return timing
 
 
 def write(results: Path, cell: Cell, timing: Timing) -> Path:

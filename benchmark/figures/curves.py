@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypedDict
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -23,6 +23,7 @@ from benchmark.protocol import registry
 from benchmark.protocol.plan import Cell, keys_of
 from benchmark.protocol.spec import UserError
 from benchmark.run.records import Store
+from benchmark.shapes import Misshapen, fit
 from benchmark.tables.statistics import RUNS
 
 COMMAND = "python -m benchmark reproduce table2"
@@ -127,11 +128,19 @@ def read(store: Store) -> Shown:
     return Shown(found, {dataset: numbers.dimension(dataset) for dataset, _ in found})
 
 
+class _Training(TypedDict):
+    curves: dict[str, list[float | bool | None]]
+
+
 def training(model: Mapping[str, Any]) -> dict[str, Any] | None:
     """The report of a network's training; of several networks, that of the one that selects."""
-    for report in (model, model.get("selector") or {}):
-        if report.get("curves", {}).get("step"):
-            return dict(report)
+    for report in (model, model.get("selector")):
+        try:
+            curves = fit(_Training, report)["curves"]
+        except Misshapen:
+            continue  # a model may report what it likes
+        if curves.get("step") and len(set(map(len, curves.values()))) == 1:
+            return dict(report or {})
     return None
 
 

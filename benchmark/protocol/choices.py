@@ -15,8 +15,9 @@ from pathlib import Path
 from typing import Any
 
 from benchmark.files import write_atomic
+from benchmark.protocol import stored
 from benchmark.protocol.plan import Cell
-from benchmark.protocol.spec import UserError, digest
+from benchmark.protocol.spec import digest
 
 EDITIONS = ("rule", "recovered")
 EDITION_NAMES = {"rule": "paper's rule", "recovered": "recovered settings"}
@@ -98,7 +99,7 @@ def search_digest(cell: Cell) -> str:
 
 
 def choice_path(results: Path, cell: Cell) -> Path:
-    return results / "choices" / cell.model.replace(":", "-") / f"{cell.data.folder}.json"
+    return cell.place(results, "choices", ".json")
 
 
 def write_choice(results: Path, cell: Cell, choice: Choice) -> Path:
@@ -110,17 +111,17 @@ def write_choice(results: Path, cell: Cell, choice: Choice) -> Path:
 def read_choice(results: Path, cell: Cell) -> Choice | None:
     """The choice that tuning wrote for this cell, or None if it was never tuned."""
     path = choice_path(results, cell)
-    try:
-        value = json.loads(path.read_text("utf-8"))
-        return Choice(**{**value, "candidates": [Candidate(**c) for c in value["candidates"]]})
-    except FileNotFoundError:
-        return None
-    except (ValueError, TypeError, KeyError) as error:
-        raise UserError(
-            f"The choice of settings in {path} cannot be read ({error}). Delete it and run "
-            f"`python -m benchmark tune --models {cell.model} --datasets {cell.data.label}`; "
-            f"finished runs are not repeated."
-        ) from error
+    remedy = (
+        f"`python -m benchmark tune --models {cell.model} --datasets {cell.data.label}` sets it "
+        f"aside and chooses again; finished runs are not repeated."
+    )
+    choice = stored.read(Choice, path, remedy)
+    if choice is not None and (choice.model, choice.dataset) != (cell.model, cell.data.label):
+        raise stored.Damaged(path, f"it is of {choice.model} on {choice.dataset}", remedy)
+    searched = {*cell.search.grid, *cell.search.ranges, *cell.overrides}
+    if choice is not None and current(choice, cell) and choice.params.keys() != searched:
+        raise stored.Damaged(path, f"it chooses {sorted(choice.params)}", remedy)
+    return choice
 
 
 def base_of(cell: Cell) -> Cell:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from benchmark.protocol.registry import (
@@ -16,7 +17,7 @@ from benchmark.protocol.registry import (
     model_ref,
     models,
 )
-from benchmark.protocol.spec import FOLDS, REPEATS, DataRef, RunSpec
+from benchmark.protocol.spec import FOLDS, REPEATS, DataRef, RunSpec, folder_name
 
 Split = tuple[int, int]
 
@@ -45,6 +46,10 @@ class Cell:
         """`svm`, or `svm:kernel=poly`: what the command line takes."""
         fixed = (f"{k}={_spelled(v)}" for k, v in sorted(self.overrides.items()))
         return ":".join([self.entry.name, *fixed])
+
+    def place(self, results: Path, kind: str, suffix: str = "") -> Path:
+        """Where things of a kind lie for this cell, such as `choices/svm-kernel=poly/colon.json`."""
+        return results / kind / folder_name(self.model) / f"{self.data.folder}{suffix}"
 
     @property
     def search(self) -> Search:

@@ -10,17 +10,27 @@ import difflib
 import importlib
 import inspect
 import itertools
+import math
 import os
-import re
 import tomllib
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, NotRequired, TypedDict
 
-from benchmark.protocol.spec import SEED, DataRef, RunSpec, UserError, canonical, parse_name
+from benchmark.files import Unreadable, read_whole
+from benchmark.protocol.spec import (
+    SEED,
+    DataRef,
+    RunSpec,
+    UserError,
+    canonical,
+    folder_name,
+    parse_name,
+)
+from benchmark.shapes import Misshapen, fit
 
 
 @dataclass(frozen=True)
@@ -114,18 +124,79 @@ class DatasetEntry:
     """Per value of a switch, the classes and content that differ from the default's."""
 
 
+class _Search(TypedDict, total=False):
+    """How settings are searched, as TOML has it."""
+
+    grid: dict[str, list[Any]]
+    range: dict[str, Range]
+    trials: int
+
+
+class _Group(TypedDict, total=False):
+    """What differs for a group of datasets."""
+
+    params: dict[str, Any]
+    grid: dict[str, list[Any]]
+    range: dict[str, Range]
+    trials: int
+
+
+_Model = TypedDict(
+    "_Model",
+    {
+        "class": str,
+        "label": NotRequired[str],
+        "family": NotRequired[str],
+        "deterministic": NotRequired[bool],
+        "selects": NotRequired[Literal["none", "global", "local"]],
+        "revision": NotRequired[int],
+        "reference": NotRequired[str],
+        "params": NotRequired[dict[str, Any]],
+        "grid": NotRequired[dict[str, list[Any]]],
+        "range": NotRequired[dict[str, Range]],
+        "trials": NotRequired[int],
+        "recovered": NotRequired[dict[str, dict[str, Any]]],
+        "group": NotRequired[dict[str, _Group]],
+        "dataset": NotRequired[dict[str, dict[str, Any]]],
+    },
+)
+"""A model's entry, as TOML has it."""
+
+MOST = 10_000
+"""Settings of one grid, or trials: more is a slip, and would fill the memory before it is seen."""
+
+
 def read_search(entry: Mapping[str, Any]) -> Search:
-    return Search(
-        grid={k: list(v) for k, v in entry.get("grid", {}).items()},
-        ranges={k: Range(**v) for k, v in entry.get("range", {}).items()},
-        trials=entry.get("trials", 20),
-    )
+    found = fit(_Search, {k: entry[k] for k in ("grid", "range", "trials") if k in entry})
+    search = Search(found.get("grid", {}), found.get("range", {}), found.get("trials", 20))
+    for name, values in search.grid.items():
+        if not values:
+            raise Misshapen("is empty, expected the values to try", f"grid.{name}")
+    for name, r in search.ranges.items():
+        if not r.low < r.high:
+            raise Misshapen(f"goes from {r.low} to {r.high}, expected low < high", f"range.{name}")
+        if r.log and r.low <= 0:
+            raise Misshapen(f"is logarithmic from {r.low}, expected low > 0", f"range.{name}")
+    if not 1 <= search.trials <= MOST:
+        raise Misshapen(f"is {search.trials}, expected 1 to {MOST}", "trials")
+    if math.prod(map(len, search.grid.values())) > MOST:
+        raise Misshapen(f"has more than {MOST} settings", "grid")
+    return search
 
 
-def _read_model(name: str, entry: dict[str, Any], own: bool) -> ModelEntry:
-    if not re.fullmatch(r"[A-Za-z0-9_.-]+", name):
-        raise ValueError(f"the name {name!r} may only have letters, digits, '_', '-' and '.'")
+def _read_model(name: str, entry: Any, own: bool) -> ModelEntry:
+    if folder_name(name) != name:
+        raise Misshapen(
+            "has a name that is no folder: it may only have letters, digits, '_', '-' and '.'"
+        )
     canonical(entry)  # records are JSON, so settings have to be: no dates, no infinities
+    fit(_Model, entry)
+    for field_name in entry:
+        check_name("field", field_name, _Model.__annotations__)
+    if entry.get("revision", 1) < 1:
+        raise Misshapen(f"is {entry['revision']}, expected 1 or more", "revision")
+    for group, other in entry.get("group", {}).items():
+        _inside(f"group.{group}", read_search, other)
     return ModelEntry(
         own=own,
         name=name,
@@ -171,14 +242,31 @@ def models() -> dict[str, ModelEntry]:
     entries = tomllib.loads(files("benchmark.models").joinpath("registry.toml").read_text("utf-8"))
     own = os.environ.get("BENCHMARK_MODELS")
     theirs = _read_toml(Path(own)) if own else {}
-    try:
-        read = {name: _read_model(name, entry, own=False) for name, entry in entries.items()}
-        return read | {name: _read_model(name, entry, own=True) for name, entry in theirs.items()}
-    except (KeyError, TypeError, AttributeError, ValueError) as error:
+    shipped = {name: _read_model(name, entry, own=False) for name, entry in entries.items()}
+    for name in theirs.keys() & entries.keys():
         raise UserError(
-            f"A model entry in {own or 'models/registry.toml'} is incomplete: {error}. "
+            f"The model {name!r} in {own} has the name of one that ships with the project, and its "
+            f"runs would be taken for that one's. Give it another name, such as my-{name}."
+        )
+    return shipped | {name: _own_model(name, entry, str(own)) for name, entry in theirs.items()}
+
+
+def _own_model(name: str, entry: Any, file: str) -> ModelEntry:
+    try:
+        return _read_model(name, entry, own=True)
+    except (TypeError, ValueError, RecursionError, UserError) as error:
+        reason = "it is nested too deeply" if isinstance(error, RecursionError) else error
+        raise UserError(
+            f"The model {name[:100]!r} in {file} is incomplete or wrong: {reason}. "
             f"docs/adding-a-model.md shows a whole entry."
         ) from error
+
+
+def _inside(place: str, read: Callable[[Any], Any], value: Any) -> None:
+    try:
+        read(value)
+    except Misshapen as error:
+        raise error.inside(place) from None
 
 
 @cache
@@ -190,10 +278,14 @@ def datasets() -> dict[str, DatasetEntry]:
 
 def _read_toml(path: Path) -> dict[str, Any]:
     try:
-        return tomllib.loads(path.read_text("utf-8"))
+        return tomllib.loads(read_whole(path).decode("utf-8"))
+    except Unreadable as error:
+        raise UserError(f"The models file {path} {error}.") from error
     except OSError as error:
         raise UserError(f"Cannot read the models file {path}: {error.strerror}.") from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except RecursionError as error:
+        raise UserError(f"The models file {path} is nested too deeply.") from error
+    except ValueError as error:  # also text that is not UTF-8, and numbers of thousands of digits
         raise UserError(f"The models file {path} is not valid TOML: {error}.") from error
 
 
@@ -232,7 +324,10 @@ def model_ref(text: str) -> tuple[ModelEntry, dict[str, Any]]:
 
 def _signature(entry: ModelEntry) -> dict[str, Any]:
     """The settings that the model's class takes, with their defaults."""
-    parameters = inspect.signature(load_class(entry)).parameters.values()
+    try:
+        parameters = inspect.signature(load_class(entry)).parameters.values()
+    except (TypeError, ValueError) as error:
+        raise UserError(f"Model {entry.name!r}: its settings cannot be read: {error}") from error
     return {p.name: p.default for p in parameters}
 
 
@@ -284,7 +379,12 @@ def load_class(entry: ModelEntry) -> type[Any]:
     module, _, name = entry.class_path.partition(":")
     full = module if entry.own else f"benchmark.models.{module}"
     try:
-        return getattr(importlib.import_module(full), name)  # type: ignore[no-any-return]
+        found = getattr(importlib.import_module(full), name)
+        if not isinstance(found, type):
+            raise UserError(f"Model {entry.name!r}: {entry.class_path} is not a class.")
+        return found
+    except UserError:
+        raise
     except ModuleNotFoundError as error:
         raise UserError(
             f"Model {entry.name!r} needs the package {error.name!r}, which is not installed. "
@@ -292,7 +392,7 @@ def load_class(entry: ModelEntry) -> type[Any]:
         ) from error
     except AttributeError as error:
         raise UserError(f"Model {entry.name!r}: {full} has no class {name!r}.") from error
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise UserError(
             f"Model {entry.name!r}: importing {full} fails: {type(error).__name__}: {error}"
         ) from error

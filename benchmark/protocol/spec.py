@@ -8,10 +8,11 @@ from __future__ import annotations
 import hashlib
 import json
 import math
+import re
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields
 from functools import cached_property
-from typing import Any
+from typing import Any, NewType
 
 SCHEMA = 1
 """Version of the record format; raised when old records can no longer be read as they are."""
@@ -66,6 +67,25 @@ def digest(value: Any, length: int = 64) -> str:
     return hashlib.sha256(canonical(value).encode()).hexdigest()[:length]
 
 
+Folder = NewType("Folder", str)
+"""A name that is one step of a path, on every file system: no separators, no dots that lead upward."""
+_FOLDER = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.=+-]{0,99}")
+
+
+def folder_name(text: str) -> Folder:
+    """The folder of a name: the name itself where that is possible, else what is left of it and a
+    hash, so that different names never share a folder.
+
+    >>> folder_name("svm:kernel=poly"), folder_name("mlp:hidden=../../x")
+    ('svm-kernel=poly', 'mlp-hidden=..-..-x-5ee5d97d')
+    """
+    plain = text.replace(":", "-")
+    if _FOLDER.fullmatch(plain) and ".." not in plain:
+        return Folder(plain)
+    left = re.sub(r"[^A-Za-z0-9_.=+-]+", "-", plain).lstrip(".-")[:80]
+    return Folder(f"{left or 'name'}-{digest(text, 8)}")
+
+
 @dataclass(frozen=True)
 class DataRef:
     """Which data: a registered dataset with its switches, or a user's own table."""
@@ -82,11 +102,13 @@ class DataRef:
         return ":".join([self.name, *(f"{k}={v}" for k, v in sorted(shown.items()))])
 
     @property
-    def folder(self) -> str:
-        """A name that every file system takes, one per data: `syn1-fixed`, `patients-1a2b3c4d`."""
+    def folder(self) -> Folder:
+        """One per data: `syn1-fixed`, `patients-1a2b3c4d`."""
         if self.path:
-            return f"{self.name}-{digest(self.options, 8)}"
-        return "-".join([self.name, *(str(v) for _, v in sorted(self.options.items()))])
+            return folder_name(f"{self.name}-{digest(self.options, 8)}")
+        return folder_name(
+            "-".join([self.name, *(str(v) for _, v in sorted(self.options.items()))])
+        )
 
 
 @dataclass(frozen=True)
@@ -178,7 +200,7 @@ def parse_name(text: str) -> tuple[str, dict[str, Any]]:
             )
         try:
             options[key] = json.loads(value)
-        except json.JSONDecodeError:
+        except (ValueError, RecursionError):
             options[key] = value
         if isinstance(options[key], float) and not math.isfinite(options[key]):
             raise UserError(f"{pair!r} in {text!r}: {value} is not a finite number.")

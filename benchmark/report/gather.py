@@ -6,6 +6,7 @@ import base64
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +20,7 @@ from benchmark.judge.cells.ledger import INCONSISTENT, Line
 from benchmark.judge.cells.render import LEGEND, shown_value, why
 from benchmark.judge.pairwise import Pair
 from benchmark.judge.times import Order
+from benchmark.protocol.stored import or_told
 from benchmark.report.archive import SPLITS, Archive, surroundings
 from benchmark.report.tables import Gathered, editions, filled
 from benchmark.run.records import Store
@@ -93,7 +95,7 @@ def judge(store: Store, built: Mapping[str, Table]) -> Judged:
         answer(built["table2"], lines, pairs, claims),
         times.orders(built),
         pairing.measured(store, built["table2"].recipe),
-        {e.name: fidelity.read(store.root, e) for e in fidelity.chosen(None)},
+        {e.name: or_told(partial(fidelity.read, store.root, e)) for e in fidelity.chosen(None)},
     )
 
 

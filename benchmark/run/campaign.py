@@ -94,9 +94,13 @@ def carry_out(plans: Sequence[Plan[T]], means: Means, title: str) -> tuple[list[
             key = outcome.record["key"]
             progress.advance(outcome.record)
             state.report.done += 1
-            if key in state.report.records and not outcome.ok:
-                say(f"{key} failed while its arrays were made; the record that exists is kept.")
-                state.arrived(state.report.records[key])
+            if not outcome.ok and (good := means.store.ok(key)) is not None:
+                # Done again by --force or for its arrays: a failure takes nothing away.
+                say(
+                    f"{key} failed this time ({outcome.record['status']}); the record that exists is kept."
+                )
+                state.report.failures.append(outcome.record)
+                state.arrived(good)
                 continue
             means.store.write(outcome)
             means.redone.add(key)
@@ -104,7 +108,7 @@ def carry_out(plans: Sequence[Plan[T]], means: Means, title: str) -> tuple[list[
             progress.grow(state.asked)
     report = state.report
     report.unfinished = state.asked - report.done
-    report.failures = [r for r in report.records.values() if r["status"] != "ok"]
+    report.failures += [r for r in report.records.values() if r["status"] != "ok"]
     refuse_mixed(report.records.values())
     return state.results, report
 

@@ -15,6 +15,8 @@ import numpy as np
 
 from benchmark.data.dataset import Dataset
 from benchmark.data.load import load
+from benchmark.files import LARGEST
+from benchmark.protocol.record import checked
 from benchmark.protocol.registry import check_name, load_class, models
 from benchmark.protocol.spec import (
     PARTS,
@@ -54,7 +56,7 @@ def _recorded(spec: RunSpec, keep: Collection[str]) -> Outcome:
         with machine.isolated(spec.seed), warnings.catch_warnings():
             warnings.simplefilter("ignore")
             outcome = _execute(spec, Model, keep, meta)
-        _check_finite(outcome)
+        _check(outcome)
         return outcome
     except MissingData as error:
         return failed(spec, "missing_data", str(error), "", meta)
@@ -64,14 +66,22 @@ def _recorded(spec: RunSpec, keep: Collection[str]) -> Outcome:
         return failed(spec, kind_of(error), describe(error), traceback.format_exc(), meta)
 
 
-def _check_finite(outcome: Outcome) -> None:
-    # A record is JSON, which has no NaN: better a named failure than a file nobody can read.
-    try:
-        canonical(outcome.record)
-    except ValueError as error:
-        raise FloatingPointError(
-            f"the record holds a number that is not finite ({error})"
-        ) from error
+def _check(outcome: Outcome) -> None:
+    """Better a named failure than a file that nobody can read: JSON, finite numbers, the shape."""
+    if _holds_infinity(outcome.record):
+        raise FloatingPointError("the record holds a number that is not finite")
+    size = len(canonical(outcome.record))
+    if size > LARGEST // 2:
+        raise ValueError(f"the model's report makes a record of {size >> 20} MB; keep less of it")
+    checked(outcome.record)
+
+
+def _holds_infinity(value: Any) -> bool:
+    if isinstance(value, dict):
+        return any(map(_holds_infinity, value.values()))
+    if isinstance(value, list):
+        return any(map(_holds_infinity, value))
+    return isinstance(value, float) and not math.isfinite(value)
 
 
 def kind_of(error: BaseException) -> str:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import heapq
 import json
+import logging
 import re
 import threading
 import time
@@ -16,8 +17,10 @@ from contextlib import contextmanager
 from functools import partial
 from typing import Any
 
+from benchmark.protocol.record import answer_to
 from benchmark.protocol.spec import Outcome, RunSpec, UserError, failed
 from benchmark.run.worker import Limits, Worker
+from benchmark.shapes import Misshapen, parse
 
 
 class SerialExecutor(Executor):
@@ -71,13 +74,23 @@ def run_on_cluster(request: str) -> tuple[str, bytes | None]:
 @contextmanager
 def _dask(address: str) -> Iterator[tuple[Executor, int]]:
     try:
-        from distributed import Client
+        from distributed import Client, Security
     except ModuleNotFoundError as error:
         raise UserError(
             "--dask needs Dask distributed: pip install 'protogate-benchmark[dask]'."
         ) from error
     if not re.fullmatch(r"(tcp|tls|ws|wss|ucx|inproc)://\S+", address):
         raise UserError(f"--dask takes an address such as tcp://10.0.0.1:8786, got {address!r}.")
+    # What Dask says of a scheduler that dies goes above our own message, and with a traceback.
+    for name in list(logging.root.manager.loggerDict):
+        if name.partition(".")[0] == "distributed":  # each of them has a level of its own
+            logging.getLogger(name).setLevel(logging.CRITICAL)
+    security: Any = Security()  # type: ignore[no-untyped-call]
+    if address.startswith("tls:") and not security.get_connection_args("client")["ssl_context"]:
+        raise UserError(
+            f"{address} needs certificates: name them in Dask's configuration, distributed.comm.tls "
+            f"(ca-file, client.cert, client.key), or use tcp:// within a network that you trust."
+        )
     try:
         client: Any = Client(address, timeout="15s", set_as_default=False)  # type: ignore[no-untyped-call]
     except (OSError, TimeoutError, ValueError) as error:
@@ -191,9 +204,12 @@ def run_all(
                     yield failed(spec, "killed", f"{type(error).__name__}: {error}")
                 else:
                     result = future.result()
-                    yield result if isinstance(result, Outcome) else _from_cluster(result)
+                    yield result if isinstance(result, Outcome) else _from_cluster(spec, result)
 
 
-def _from_cluster(result: tuple[str, bytes | None]) -> Outcome:
+def _from_cluster(spec: RunSpec, result: tuple[str, bytes | None]) -> Outcome:
     record, arrays = result
-    return Outcome(json.loads(record), arrays)
+    try:
+        return Outcome(answer_to(spec, parse(record.encode())), arrays)
+    except Misshapen as error:
+        return failed(spec, "killed", f"the cluster's answer was not that of this run: {error}")

@@ -18,10 +18,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
-from benchmark.files import remove_unfinished, write_atomic
+from benchmark.files import Unreadable, read_whole, remove_unfinished, set_aside, write_atomic
 from benchmark.protocol.choices import Choice, Setting, read_choice, resolve
 from benchmark.protocol.plan import Cell
-from benchmark.protocol.spec import SCHEMA, DataRef, Outcome, RunSpec, UserError, canonical, digest
+from benchmark.protocol.record import checked
+from benchmark.protocol.spec import SCHEMA, DataRef, Outcome, UserError, canonical, digest
+from benchmark.shapes import Misshapen, fit, parse
 
 T = TypeVar("T")
 
@@ -52,7 +54,9 @@ def encode(record: dict[str, Any]) -> bytes:
     return ("{\n" + ",\n".join(lines) + "\n}\n").encode()
 
 
-def decode(content: bytes, only: Sequence[str] | None = None) -> dict[str, Any]:
+def decode(
+    content: bytes, only: Sequence[str] | None = None, shape: type[Any] = dict[str, Any]
+) -> dict[str, Any]:
     """Read a record's text; raise NotARecord with the reason when it is not one.
 
     With `only`, just these fields and the required ones are read where the text is as `encode`
@@ -65,19 +69,24 @@ def decode(content: bytes, only: Sequence[str] | None = None) -> dict[str, Any]:
         lines = [line for line in lines if line.split(b'"', 2)[1] in wanted]
         content = b"{" + b",".join(lines) + b"}"
     try:
-        record = json.loads(content)
-    except ValueError as error:
-        raise NotARecord(f"is not JSON ({error}); it may have been cut off or edited") from error
+        record = parse(content)
+    except Misshapen as error:
+        raise NotARecord(error.problem) from error
     if not isinstance(record, dict) or not set(REQUIRED) <= record.keys():
         raise NotARecord("is not a record of this benchmark")
     if record["schema"] != SCHEMA:
         newer = isinstance(record["schema"], int) and record["schema"] > SCHEMA
         remedy = "update this project to read it" if newer else "run it again to renew it"
-        raise NotARecord(f"has record format {record['schema']}, expected {SCHEMA}; {remedy}")
+        found = str(record["schema"])[:40]
+        raise NotARecord(f"has record format {found}, expected {SCHEMA}; {remedy}")
     checksum = record.pop("checksum", None)
-    if not sealed and checksum != _checksum(record):
-        raise NotARecord("does not match its own checksum: its content was changed or damaged")
-    return record
+    try:
+        if not sealed and checksum != _checksum(record):
+            raise NotARecord("does not match its own checksum: its content was changed or damaged")
+        fitting: dict[str, Any] = fit(shape, record)
+        return fitting
+    except (Misshapen, RecursionError) as error:
+        raise NotARecord(f"is not a record of this benchmark: {error}") from error
 
 
 def _checksum(record: dict[str, Any]) -> str:
@@ -134,19 +143,26 @@ class Store:
 
     def load(self, path: Path) -> dict[str, Any]:
         """Read one record file; NotARecord says what is wrong with it."""
-        return self._checked(decode(path.read_bytes()), "/".join(path.with_suffix("").parts[-4:]))
+        return self._read(path, "/".join(path.with_suffix("").parts[-4:]))
 
-    def _checked(self, record: dict[str, Any], place: str) -> dict[str, Any]:
+    def _read(self, path: Path, place: str, only: Sequence[str] | None = None) -> dict[str, Any]:
         """The record, if it is what it says it is and lies where it belongs."""
         try:
-            spec_key = RunSpec.from_dict(record["spec"]).key
-        except (TypeError, KeyError, AttributeError) as error:
-            raise NotARecord(f"has a run description that cannot be read ({error})") from error
-        if record["key"] != spec_key:
-            raise NotARecord(f"says it is {record['key']}, but its run is {spec_key}")
-        if place != spec_key:
-            raise NotARecord(f"belongs at {self.path(spec_key)}")
+            record = checked(decode(read_whole(path), only), only)
+        except Unreadable as error:
+            raise NotARecord(str(error)) from error
+        except (Misshapen, RecursionError) as error:
+            raise NotARecord(f"is not a record of this benchmark: {error}") from error
+        if place != record["key"]:
+            raise NotARecord(f"belongs at {self.path(record['key'])}")
         return record
+
+    def read(self, path: Path) -> dict[str, Any] | Problem:
+        """One record file, or why it is none."""
+        try:
+            return self.load(path)
+        except (NotARecord, OSError) as error:
+            return Problem(path, str(error))
 
     def find(self, keys: Sequence[str]) -> tuple[dict[str, dict[str, Any]], list[Problem]]:
         """Of the planned keys, the records that exist; and the files that are not records."""
@@ -166,6 +182,11 @@ class Store:
             except (NotARecord, OSError) as error:
                 problems.append(Problem(self.path(key), str(error)))
         return records, problems
+
+    def ok(self, key: str) -> dict[str, Any] | None:
+        """The record of a run that succeeded, if there is one."""
+        record = self.find([key])[0].get(key)
+        return record if record and record["status"] == "ok" else None
 
     def _known(self, key: str) -> dict[str, Any]:
         """The record of a key, from memory where it was read before."""
@@ -193,7 +214,7 @@ class Store:
                 yield self._records[key]
                 continue
             try:
-                yield self._checked(decode(Path(path).read_bytes(), only), key)
+                yield self._read(Path(path), key, only)
             except (NotARecord, OSError) as error:
                 yield Problem(Path(path), str(error))
 
@@ -202,10 +223,10 @@ class Store:
         key = outcome.record["key"]
         if outcome.arrays is not None:
             write_atomic(self.arrays_path(key), outcome.arrays)
-        else:
+        write_atomic(self.path(key), encode(outcome.record))
+        if outcome.arrays is None:
             # Arrays of an earlier run of the same key are not this run's.
             self.arrays_path(key).unlink(missing_ok=True)
-        write_atomic(self.path(key), encode(outcome.record))
         return self.path(key)
 
     def kept(self, key: str) -> set[str]:
@@ -213,21 +234,16 @@ class Store:
         try:
             with zipfile.ZipFile(self.arrays_path(key)) as archive:
                 return {name.removesuffix(".npy") for name in archive.namelist()}
-        except (FileNotFoundError, zipfile.BadZipFile):
+        except (OSError, ValueError, NotImplementedError, zipfile.BadZipFile):
             return set()
 
     def set_aside(self, problem: Problem) -> Path:
         """Move a file that is not a record out of the way, keeping its content."""
-        target = self.root / "set-aside" / problem.path.relative_to(self.root)
-        while target.exists():
-            target = target.with_name(target.name + "~")
-        target.parent.mkdir(parents=True, exist_ok=True)
-        os.replace(problem.path, target)
-        return target
+        return set_aside(self.root, problem.path)
 
     def tidy(self) -> None:
         """Remove the unfinished writes that killed processes of this machine left behind."""
-        remove_unfinished(self.runs)
+        remove_unfinished(self.root)
 
     def resolve(self, text: str) -> list[Path]:
         """The records named by a file, a key, or a folder of them."""
@@ -235,7 +251,10 @@ class Store:
             if path.is_file():
                 return [path]
             if path.is_dir():
-                return sorted(path.rglob("r*f*.json"))
+                found = sorted(path.rglob("r*f*.json"))
+                if not found:
+                    raise UserError(f"The folder {path} holds no records.")
+                return found
         raise UserError(
             f"No record {text!r}: neither a file nor a key below {self.runs}. "
             f"Keys look like knn/colon/1a2b3c4d/r0f3."
@@ -249,10 +268,17 @@ def _files(folder: str) -> Iterator[str]:
     except FileNotFoundError:
         return
     for entry in entries:
-        if not entry.is_dir():
+        if entry.name.endswith(".json") or not _is_folder(entry):  # whatever is in a record's place
             yield f"{folder}/{entry.name}"
         elif not entry.is_symlink():  # which may lead in circles
             yield from _files(f"{folder}/{entry.name}")
+
+
+def _is_folder(entry: os.DirEntry[str]) -> bool:
+    try:
+        return entry.is_dir()
+    except OSError:
+        return False  # a link that leads to itself
 
 
 def refuse_mixed(records: Iterable[dict[str, Any]]) -> None:

@@ -17,6 +17,7 @@ from benchmark.protocol.choices import (
 from benchmark.protocol.plan import Cell, Protocol
 from benchmark.protocol.search import Entrant, Plan, Result, Unsettled, search
 from benchmark.protocol.spec import UserError
+from benchmark.protocol.stored import or_set_aside
 from benchmark.run.campaign import Means, Report, carry_out
 
 
@@ -55,7 +56,8 @@ def _settle(cell: Cell, protocol: Protocol, result: Result, means: Means) -> Cho
         say(f"{where}: not tuned, every setting had a failed run.")
         return None
     choice = choice_of(cell, protocol, result, result.best)
-    existing = read_choice(means.store.root, cell)
+    root = means.store.root
+    existing = or_set_aside(root, lambda: read_choice(root, cell))
     stands = existing is not None and current(existing, cell) and not means.force
     if existing is not None and stands and existing.strength > choice.strength:
         say(
@@ -63,7 +65,7 @@ def _settle(cell: Cell, protocol: Protocol, result: Result, means: Means) -> Cho
             f"and is kept; --force replaces it."
         )
         return existing
-    write_choice(means.store.root, cell, choice)
+    write_choice(root, cell, choice)
     if choice.edge:
         values = ", ".join(f"{name} = {choice.params[name]:g}" for name in choice.edge)
         say(f"{where}: {values} was chosen at the edge of what was searched.")

@@ -20,12 +20,14 @@ import time
 from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO
+from typing import IO, Any, TypedDict
 
 import benchmark
+from benchmark.protocol.record import answer_to
 from benchmark.protocol.spec import Outcome, RunSpec, failed
 from benchmark.run import guard
 from benchmark.run.machine import ONE_THREAD
+from benchmark.shapes import fit, parse
 
 POLL_SECONDS = 0.1
 GRACE_SECONDS = 5.0
@@ -43,6 +45,13 @@ class Limits:
 
     seconds: float | None = None
     memory_mb: float | None = None
+
+
+class Reply(TypedDict):
+    """What a worker answers: a line of JSON."""
+
+    record: dict[str, Any]
+    arrays: str | None
 
 
 class Worker:
@@ -165,19 +174,13 @@ class Worker:
 
 
 def reply_to(spec: RunSpec, line: bytes) -> Outcome | None:
-    """The outcome of the run that was asked for; None if the line is anything else.
-
-    A model shares its process with the reply channel and may write into it.
-    """
+    """The outcome of the run that was asked for; None if the line is anything else."""
     try:
-        reply = json.loads(line)
-        record, arrays = reply["record"], reply["arrays"]
-        if record["key"] != spec.key or record["spec"] != spec.to_dict():
-            return None
-        if not isinstance(record["meta"], dict) or not isinstance(record["status"], str):
-            return None
+        reply = fit(Reply, parse(line))
+        arrays = reply["arrays"]
+        record = answer_to(spec, reply["record"])
         return Outcome(record, base64.b64decode(arrays, validate=True) if arrays else None)
-    except (ValueError, TypeError, KeyError, RecursionError):
+    except ValueError:  # Misshapen is one
         return None
 
 

@@ -19,6 +19,7 @@ from benchmark.data.places import by_hand
 from benchmark.protocol import registry
 from benchmark.protocol.choices import EDITIONS
 from benchmark.protocol.plan import Cell, keys_of
+from benchmark.protocol.stored import or_told
 from benchmark.run.features import unpacked
 from benchmark.run.records import Store
 from benchmark.tables import descriptive, transferability
@@ -221,7 +222,7 @@ def _protogate(dataset: str) -> Cell:
 
 def _best_and_largest(cell: Cell, store: Store) -> tuple[list[float], list[float], float] | Gap:
     """Test scores of ProtoGate with the best strength (on validation) and with the largest."""
-    chosen = store.setting(cell, "own")
+    chosen = or_told(lambda: store.setting(cell, "own"))
     if chosen is None:
         return Gap("not run", "protogate is not tuned yet", "tune")
     scores: dict[float, tuple[float, list[float]]] = {}

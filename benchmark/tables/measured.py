@@ -21,7 +21,7 @@ from benchmark.progress import say
 from benchmark.protocol import registry
 from benchmark.protocol.choices import EDITIONS, Choice, Setting
 from benchmark.protocol.plan import Cell, Protocol, keys_of
-from benchmark.protocol.spec import UserError
+from benchmark.protocol.stored import Damaged, or_told
 from benchmark.run.records import Store, refuse_mixed
 from benchmark.tables import pairing
 from benchmark.tables.convergence import failure
@@ -147,7 +147,7 @@ def _by_rule(method: str, label: str, cell: Cell, store: Store, source: str) -> 
     plan = partial(_Plan, method, label, "rule", cell, base=base)
     try:
         setting = store.setting(cell, source)
-    except (UserError, OSError) as error:
+    except Damaged as error:
         say(f"not used: {error}")
         return plan(gap=Gap("not run", "the choice of settings cannot be read", "tune"))
     if setting is not None:
@@ -164,7 +164,7 @@ def _timed(recipe: Recipe, plan: _Plan, metric: Metric, results: Path) -> Result
     place = plan.method, plan.dataset, metric, plan.edition
     model = plan.cell.model if plan.cell else ""
     result = beside_printed(recipe, *place, planned=timing.REPEATS, model=model)
-    timed = timing.read(results, plan.cell) if plan.cell else None
+    timed = or_told(partial(timing.read, results, plan.cell)) if plan.cell else None
     if timed is None:
         gap = plan.gap if plan.cell is None else Gap("not run", "not timed yet", "time")
         if plan.cell and by_hand(plan.cell.data.name):

@@ -9,6 +9,7 @@ from benchmark.protocol.choices import base_of, resolve
 from benchmark.protocol.plan import Cell, Protocol
 from benchmark.protocol.registry import check_name, models
 from benchmark.protocol.spec import RunSpec
+from benchmark.protocol.stored import or_told
 from benchmark.tables.computed import COMPUTED
 from benchmark.tables.recipes import Need, Recipe, catalogue, read_recipe
 
@@ -67,7 +68,7 @@ def specs_by_edition(
 ) -> dict[str, list[RunSpec] | None]:
     """The runs behind a cell; None where the edition's settings are not known."""
     cell, extra = need.cell, need.params or {}
-    settings = {"rule": resolve(results, cell, need.settings)}
+    settings = {"rule": or_told(lambda: resolve(results, cell, need.settings))}
     if need.params is None:
         settings["recovered"] = resolve(results, cell, "recovered")
     return {

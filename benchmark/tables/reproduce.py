@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from benchmark.protocol.choices import current, read_choice
 from benchmark.protocol.plan import Cell, Protocol
 from benchmark.protocol.search import Plan
 from benchmark.protocol.spec import MissingData
+from benchmark.protocol.stored import or_set_aside
 from benchmark.run.campaign import Means, carry_out, finished
 from benchmark.run.costs import Costs, runs_of_search
 from benchmark.run.tune import choosing
@@ -65,7 +67,8 @@ def to_be_searched(cell: Cell, means: Means, quick: int | None) -> bool:
     """Whether there is no choice yet, or one from a search that saw less than asked for."""
     if not (cell.search.grid or cell.search.ranges):
         return False
-    choice = read_choice(means.store.root, cell)
+    root = means.store.root
+    choice = or_set_aside(root, lambda: read_choice(root, cell))
     if choice is None or not current(choice, cell) or means.force:
         return True
     return quick is not None and choice.strength < (len(PROTOCOL.splits()), quick)
@@ -150,7 +153,11 @@ def take_times(
     from benchmark.experiments import stopwatch
 
     absent: set[str] = set()
-    untimed = [cell for cell in cells if force or timing.read(results, cell) is None]
+    untimed = [
+        cell
+        for cell in cells
+        if or_set_aside(results, partial(timing.read, results, cell)) is None or force
+    ]
     with Progress(len(untimed), "timing") as progress:
         for cell in untimed:
             if deadline is not None and time.monotonic() >= deadline:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -10,11 +11,12 @@ from benchmark.data.places import out_of_reach
 from benchmark.experiments import timing
 from benchmark.progress import say
 from benchmark.protocol.plan import Protocol
+from benchmark.protocol.stored import or_told
 from benchmark.run.costs import Costs, runs_of_search
 from benchmark.run.records import Problem, Store
 from benchmark.tables.needs import needs, searched_cell, specs_by_edition, timed
 from benchmark.tables.recipes import Need
-from benchmark.text import grid
+from benchmark.text import first_line, grid
 
 Row = dict[str, Any]
 ABSENT = "no data"
@@ -36,7 +38,7 @@ def counts(results: Path) -> tuple[list[Row], bool]:
         settings[model, folder].add(setting)
         if item["status"] != "ok":
             complete = False
-            messages.setdefault((model, folder), item["error"]["message"].splitlines()[0])
+            messages.setdefault((model, folder), first_line(item["error"]["message"]))
     rows = [
         {
             "model": model,
@@ -77,7 +79,7 @@ def needed(table: str, results: Path) -> tuple[list[Row], bool]:
                 seconds = costs.of_runs(need.cell, len(specs) - ok)
                 rows.append(_row(need, edition, f"{ok} of {len(specs)} runs", seconds))
     for cell in timed(table):
-        state = "complete" if timing.read(results, cell) else "not timed"
+        state = "complete" if or_told(partial(timing.read, results, cell)) else "not timed"
         rows.append(_row(Need(cell), "", state))
     return rows, all(row["state"] == "complete" for row in rows)
 

@@ -1,0 +1,22 @@
+"""The count at the end of an attack."""
+
+import pytest
+from attack.scale import FULL, SEED, attempts, failures
+
+
+def pytest_runtest_logreport(report):
+    if report.failed:
+        failures.append(report.nodeid)
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_terminal_summary(terminalreporter):
+    if not attempts:
+        return  # other tests alone, or the workers of a parallel run have them
+    say = terminalreporter.write_line
+    for name, number in attempts.items():
+        say(f"  {number:>5}  {name}")
+    say(f"attack: {sum(attempts.values())} attempts, {len(failures)} failures, seed {SEED}")
+    for nodeid in failures:
+        scale = "ATTACK=full " if FULL else ""
+        say(f"  again: {scale}ATTACK_SEED={SEED} .venv/bin/python -m pytest -n 0 '{nodeid}'")
