@@ -19,7 +19,7 @@ help: ## Show this help
 	  { echo "This project needs Python 3.11 or newer; try: make PYTHON=python3.12 $(MAKECMDGOALS)"; exit 1; }
 	@echo "Setting up .venv (a few minutes, once)"
 	@test -x $(BIN)/python || $(PYTHON) -m venv .venv
-	@$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[dask,dev]'
+	@$(BIN)/python -m pip install --constraint constraints.txt --editable '.[dask,dev]'
 	@touch $@
 
 install: .venv/.installed ## Create .venv and install everything into it

@@ -5,6 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+DIM, PLAIN = "\ue000", "\ue001"
+"""Stand for the terminal's codes for grey text and its end, which only cli/terminal.py may write."""
+
 
 def visible(text: str) -> str:
     """The text with its control characters spelled out: what a model or a table says must not move

@@ -10,7 +10,7 @@ import sys
 import pytest
 from conftest import ROOT
 
-from benchmark.cli.main import parser
+from benchmark.cli.main import main, parser
 from benchmark.protocol.registry import datasets, models
 from benchmark.protocol.spec import Outcome
 from benchmark.run.records import Store
@@ -242,6 +242,28 @@ def test_a_broken_models_file_is_explained(cli, tmp_path, text, said):
     done = cli("run", "--models", "mine:d=1", "--datasets", "syn1", "--results", tmp_path, check=2,
                BENCHMARK_MODELS=str(tmp_path / "own.toml"))  # fmt: skip
     assert said in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["tabel", "2"], "there is no 'tabel' here. Did you mean 'table'?"),
+        (["run", "--jobs", "x"], "argument --jobs: must be a whole number, got 'x'"),
+        (["reproduce", "table2", "--budget", "soon"], "must be a number such as 90, 2m or 3h"),
+        (["list", "nothing"], "There are: models, datasets, tables, figures."),
+        ([], "commands:"),
+    ],
+)
+def test_a_wrong_word_gets_the_right_one(words, said, capsys):
+    with pytest.raises(SystemExit) as stopped:
+        main(words)
+    assert stopped.value.code == 2
+    assert said in capsys.readouterr().err
+
+
+def test_a_table_without_results_says_so(inside, tmp_path):
+    done = inside("table", "2", "--results", tmp_path / "nowhere", check=3)
+    assert "There is no results folder" in done.stderr and "--results" in done.stderr
 
 
 def test_what_nobody_can_run_here_costs_nothing(inside, tmp_path, monkeypatch):

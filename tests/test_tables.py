@@ -17,6 +17,7 @@ from benchmark.tables.build import build_recipe, build_table
 from benchmark.tables.ranking import block
 from benchmark.tables.recipes import catalogue
 from benchmark.tables.verdict import WORDS
+from benchmark.text import DIM, PLAIN
 
 # Same names as in the paper, so that its numbers stand beside them; settings that never change.
 MODELS = """
@@ -241,7 +242,7 @@ def test_terminal(example):
     text = render.to_terminal(table)
     assert text.startswith(TERMINAL)
     assert "72.77" not in render.to_terminal(table, paper=False)
-    assert "\x1b[2m72.77\x1b[0m" in render.to_terminal(table, grey=True)
+    assert f"{DIM}72.77{PLAIN}" in render.to_terminal(table, grey=True)
 
 
 @pytest.mark.parametrize("name", list(catalogue()))

@@ -36,7 +36,10 @@ def positive(text: str) -> int:
 
 
 def not_negative(text: str) -> int:
-    value = int(text)
+    try:
+        value = int(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"must be a whole number, got {text!r}") from None
     if value < 0:
         raise argparse.ArgumentTypeError(f"must not be negative, got {value}")
     if value > MOST:
@@ -62,13 +65,19 @@ def budget(text: str) -> float | None:
 
 
 def _megabytes(text: str) -> float:
+    """500M or 2G; a plain number is megabytes."""
     units = {"M": 1, "G": 1024}
     number, unit = (text[:-1], units[text[-1]]) if text[-1:] in units else (text, 1)
     return _above_zero(number) * unit
 
 
 def _above_zero(text: str) -> float:
-    value = float(text)
+    try:
+        value = float(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(
+            f"must be a number such as 90, 2m or 3h, got {text!r}"
+        ) from None
     if not 0 < value < float("inf"):
         raise argparse.ArgumentTypeError(f"must be positive, got {text}")
     return value

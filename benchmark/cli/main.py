@@ -8,11 +8,13 @@ traceback.
 from __future__ import annotations
 
 import argparse
+import difflib
 import os
+import re
 import sys
 import textwrap
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import benchmark
 from benchmark.cli import experiments, judge, listing, run, tables
@@ -97,8 +99,24 @@ def _main(argv: list[str] | None) -> int:
         return FAILED
 
 
+class Parser(argparse.ArgumentParser):
+    """Answers a wrong word with the nearest right one, and no word at all with what there is."""
+
+    def error(self, message: str) -> NoReturn:
+        wrong = re.search(r"invalid choice: '([^']*)' \(choose from (.*)\)", message)
+        if wrong:
+            known = re.findall(r"'([^']*)'", wrong[2])
+            near = difflib.get_close_matches(wrong[1], known, 1)
+            hint = f" Did you mean {near[0]!r}?" if near else f" There are: {', '.join(known)}."
+            message = f"there is no {wrong[1]!r} here.{hint}"
+        if message.endswith("required: COMMAND"):
+            self.print_help(sys.stderr)
+            self.exit(USAGE)
+        self.exit(USAGE, f"{self.prog}: {message}\n`{self.prog} --help` explains.\n")
+
+
 def parser() -> argparse.ArgumentParser:
-    top = argparse.ArgumentParser(
+    top = Parser(
         prog="python -m benchmark",
         description=DESCRIPTION,
         epilog=EPILOG,

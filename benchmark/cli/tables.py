@@ -47,6 +47,11 @@ def table(arguments: argparse.Namespace) -> int:
             raise UserError(f"Table {number} describes; it is there as text, md, csv and json.")
         print(form(number, descriptive.facts(number)))
         return OK
+    if not arguments.results.is_dir():
+        say(
+            f"There is no results folder {arguments.results}, so nothing stands beside the paper; "
+            f"--results names another."
+        )
     built = build_table(table_name(arguments.number), arguments.results)
     print(_as_asked(built, arguments))
     return OK if built.complete else GAPS

@@ -11,7 +11,7 @@ from types import FrameType
 from typing import Any
 
 from benchmark.cli.codes import INTERRUPTED
-from benchmark.text import visible
+from benchmark.text import DIM, PLAIN, visible
 
 
 class Interrupts:
@@ -56,7 +56,8 @@ class _Shown:
 
     def write(self, text: str) -> int:
         encoding = getattr(self._stream, "encoding", None) or "utf-8"
-        safe = visible(text).encode(encoding, "backslashreplace").decode(encoding)
+        safe = visible(text).replace(DIM, "\x1b[2m").replace(PLAIN, "\x1b[0m")
+        safe = safe.encode(encoding, "backslashreplace").decode(encoding)
         return int(self._stream.write(safe))
 
     def __getattr__(self, name: str) -> Any:

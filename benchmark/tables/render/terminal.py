@@ -14,6 +14,7 @@ from benchmark.tables.convergence import MARK
 from benchmark.tables.recipes import Metric
 from benchmark.tables.render.words import DASH, MARKS, heading, rank_text
 from benchmark.tables.table import Result, Row, Table
+from benchmark.text import DIM, PLAIN
 
 WIDTH = 100
 BETWEEN = "  "
@@ -22,7 +23,7 @@ Cell = tuple[str, str]
 
 
 def to_terminal(table: Table, paper: bool = True, grey: bool = False) -> str:
-    """Without `paper` only our numbers; `grey` dims the paper's with escape codes."""
+    """Without `paper` only our numbers; `grey` dims the paper's."""
     shown = [
         column
         for column in table.recipe.columns
@@ -109,7 +110,7 @@ def _text(cell: Cell, widths: Sequence[int], grey: bool) -> str:
     ours, theirs = cell[0].rjust(widths[0]), cell[1].rjust(widths[1])
     if not widths[1]:
         return ours
-    return f"{ours} \x1b[2m{theirs}\x1b[0m" if grey and theirs.strip() else f"{ours} {theirs}"
+    return f"{ours} {DIM}{theirs}{PLAIN}" if grey and theirs.strip() else f"{ours} {theirs}"
 
 
 def _key(paper: bool) -> str:
