@@ -5,6 +5,7 @@ import os
 import signal
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -145,13 +146,13 @@ def quick_collections():
 
 
 @pytest.fixture
-def register(tmp_path, monkeypatch):
-    """Take the text of a models.toml for the registry, as long as a test runs."""
+def register(monkeypatch):
+    """Let shipped models be what a text says, as long as a test runs; others stay as they are."""
+    shipped = registry._shipped_models()
 
     def use(text):
-        path = tmp_path / "models.toml"
-        path.write_text(text)
-        monkeypatch.setenv("BENCHMARK_MODELS", str(path))
+        entries = {**shipped, **tomllib.loads(text)}
+        monkeypatch.setattr(registry, "_shipped_models", lambda: entries)
         # Thousands of small files need not survive a power cut.
         monkeypatch.setattr(os, "fsync", lambda _: None)
         registry.models.cache_clear()

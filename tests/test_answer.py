@@ -9,7 +9,6 @@ from test_ledger import MODELS, results  # noqa: F401 - a fixture
 from benchmark.cli.main import main
 from benchmark.judge import answer
 from benchmark.judge.cells import ledger
-from benchmark.protocol import registry
 
 OTHERS = {"svm": 71.0, "rf": 75.0, "mlp": 79.0}
 
@@ -103,9 +102,8 @@ def test_the_claims_end_with_it(results, capsys):  # noqa: F811
     assert json.loads(capsys.readouterr().out)["answer"]["sentences"] == list(found.sentences)
 
 
-def test_readme_says_what_the_shipped_records_give(monkeypatch):
-    monkeypatch.delenv("BENCHMARK_MODELS")
-    registry.models.cache_clear()
+def test_readme_says_what_the_shipped_records_give(register):
+    register("")
     found, _ = answer.build(ROOT / "results")
     assert (
         answer.in_readme((ROOT / "README.md").read_text(), found)
@@ -113,8 +111,7 @@ def test_readme_says_what_the_shipped_records_give(monkeypatch):
     )
 
 
-def test_shipped_records_hold_no_regression(monkeypatch, capsys):
-    monkeypatch.delenv("BENCHMARK_MODELS")
-    registry.models.cache_clear()
+def test_shipped_records_hold_no_regression(register, capsys):
+    register("")
     assert main(["compare", "--results", str(ROOT / "results"), "--format", "csv"]) == 0
     assert "not equal" not in capsys.readouterr().err

@@ -316,9 +316,8 @@ def test_every_cell_of_the_paper_has_a_place_in_a_table(results):
                 assert (cell.method, cell.dataset, cell.metric, "rule") in table.results
 
 
-def test_rows_name_models_and_settings_that_exist(monkeypatch):
-    monkeypatch.delenv("BENCHMARK_MODELS")
-    registry.models.cache_clear()
+def test_rows_name_models_and_settings_that_exist(register):
+    register("")
     for name in catalogue():
         recipe = recipes.read_recipe(name)
         for method in recipe.methods:

@@ -428,7 +428,7 @@ def test_other_data_are_refused(results):
         "colon",
         {"kernel": "poly", "C": 10.0},
         spread(70, 9),
-        data={"sha256": "other", "classes": 2},
+        data={"sha256": "0" * 64, "classes": 2, "shape": [62, 2000]},
     )
     with pytest.raises(UserError, match="colon were made with different data") as error:
         build(results)
@@ -452,7 +452,7 @@ def test_failed_and_unplanned_records_are_not_compared(results):
         "colon",
         {"n_estimators": 7},
         spread(60, 5),
-        data={"sha256": "other", "classes": 2},
+        data={"sha256": "0" * 64, "classes": 2, "shape": [62, 2000]},
     )
     assert only(build(results), "xgboost").n == 24
 

@@ -236,10 +236,14 @@ def _read_dataset(name: str, entry: dict[str, Any]) -> DatasetEntry:
     )
 
 
+def _shipped_models() -> dict[str, Any]:
+    return tomllib.loads(files("benchmark.models").joinpath("registry.toml").read_text("utf-8"))
+
+
 @cache
 def models() -> dict[str, ModelEntry]:
     """Every model, by name, in the paper's order; a user's own come last."""
-    entries = tomllib.loads(files("benchmark.models").joinpath("registry.toml").read_text("utf-8"))
+    entries = _shipped_models()
     own = os.environ.get("BENCHMARK_MODELS")
     theirs = _read_toml(Path(own)) if own else {}
     shipped = {name: _read_model(name, entry, own=False) for name, entry in entries.items()}
