@@ -57,6 +57,12 @@ def bytes_of_damage(draw):
 
 
 FILES = ["pipe", "folder", "loop", "endless", "socket", "unreadable", "nowhere", "huge"]
+REASONS = {
+    "pipe": "is not a regular file",
+    "folder": "is not a regular file",
+    "endless": "is not a regular file",
+    "huge": "has more than 64 MB",
+}
 
 
 def places(value, path=()):
@@ -271,7 +277,8 @@ def test_no_regular_file(results, capsys, what, kind):
             build_table("table2", results)
             build_table("table12", results)
         elif kind != "nowhere":
-            assert read_all(results, path, capsys) is not None
+            problem = read_all(results, path, capsys)
+            assert REASONS.get(kind, "") in problem.reason
             assert_set_aside(results, path, capsys)
 
 
