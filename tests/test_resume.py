@@ -1,7 +1,5 @@
-"""Resuming: planned minus finished, whatever happened before."""
+"""Resuming: planned minus finished, whatever happened before. Kills are in tests/attack."""
 
-import os
-import random
 import signal
 import subprocess
 import sys
@@ -13,49 +11,11 @@ from benchmark.files import WRITER
 from benchmark.run.records import Problem, Store
 from benchmark.run.verify import differences
 
-WORDS = ("run", "--models", "knn,ridge", "--datasets", "syn1,syn2", "--repeats", "5", "--jobs", "2")
-PLANNED = 2 * 2 * 25
-
-
-def start(results):
-    return subprocess.Popen(
-        [sys.executable, "-m", "benchmark", *WORDS, "--results", str(results)],
-        cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-    )  # fmt: skip
-
 
 def records(results):
     found = list(Store(results).scan())
     assert not [item for item in found if isinstance(item, Problem)]
     return {record["key"]: record for record in found}
-
-
-def test_killed_at_random_moments_the_records_are_those_of_an_unbroken_run(tmp_path, cli):
-    cli(*WORDS, "--results", tmp_path / "unbroken", check=0)
-    unbroken = records(tmp_path / "unbroken")
-    assert len(unbroken) == PLANNED
-
-    broken, kills, moments = tmp_path / "broken", 0, random.Random(0)
-    while kills < 20:
-        process = start(broken)
-        # Some kills come before the first record, most while records are being written.
-        before = len(list(broken.rglob("*.json")))
-        aim = before + moments.choice([0, 1, 2, 3, 4])
-        while process.poll() is None and len(list(broken.rglob("*.json"))) < aim:
-            time.sleep(0.002)
-        time.sleep(moments.random() * (0.5 if aim == before else 0.02))
-        if process.poll() is None:
-            os.kill(process.pid, signal.SIGKILL)
-            kills += 1
-        process.communicate()
-        records(broken)  # after every kill: whole records only
-        assert kills == 20 or len(list(broken.rglob("*.json"))) < PLANNED, "finished too early"
-    cli(*WORDS, "--results", broken, check=0)
-    survived = records(broken)
-    assert survived.keys() == unbroken.keys()
-    for key, record in unbroken.items():
-        assert differences(record, survived[key]) == []
-    assert not list(broken.rglob("*.tmp"))
 
 
 def test_finished_runs_are_not_repeated_and_force_repeats_them(tmp_path, cli):

@@ -26,7 +26,8 @@ def spec(model="knn", data="colon", repeat=0, fold=0, **params):
 
 @pytest.mark.parametrize("model", list(models()))
 def test_a_run_repeats_to_the_bit(model):
-    quick = {"catboost": {"iterations": 10}, "rf": {"n_estimators": 10}, "lasso": {"max_iter": 20}}
+    quick = {"catboost": {"iterations": 10}, "rf": {"n_estimators": 10}, "lasso": {"max_iter": 20},
+             "tabnet": {"epochs": 3}}  # fmt: skip
     short = {"steps": 60} if "steps" in models()[model].params else quick.get(model, {})
     made = spec(model, "syn1", **short)
     first = execute(made)
