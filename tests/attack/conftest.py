@@ -3,6 +3,22 @@
 import pytest
 from attack.scale import FULL, SEED, attempts, failures
 
+from benchmark.protocol import registry
+
+
+@pytest.fixture
+def own_registry(tmp_path, monkeypatch):
+    """Take a text for the user's file of models, as long as a test runs."""
+
+    def use(text):
+        path = tmp_path / "models.toml"
+        path.write_text(text)
+        monkeypatch.setenv("BENCHMARK_MODELS", str(path))
+        registry.models.cache_clear()
+
+    yield use
+    registry.models.cache_clear()
+
 
 def pytest_runtest_logreport(report):
     if report.failed:

@@ -131,8 +131,8 @@ def test_an_index_with_a_name_is_a_column(tmp_path):
 # 8, 14, 15: registries ---------------------------------------------------------------------------
 
 
-def test_a_shipped_name_is_taken(register):
-    register('[knn]\nclass = "own_models:Prior"\n')
+def test_a_shipped_name_is_taken(own_registry):
+    own_registry('[knn]\nclass = "own_models:Prior"\n')
     with pytest.raises(UserError, match="'knn'.*ships with the project.*my-knn"):
         registry.models()
 
@@ -159,16 +159,16 @@ def test_a_shipped_name_is_taken(register):
         (f"params.x = {'[' * 3000}{']' * 3000}", "nested"),
     ],
 )
-def test_the_field_that_is_wrong_is_named(register, line, said):
-    register(f'[mine]\nclass = "own_models:Prior"\n{line}\n')
+def test_the_field_that_is_wrong_is_named(own_registry, line, said):
+    own_registry(f'[mine]\nclass = "own_models:Prior"\n{line}\n')
     with pytest.raises(UserError, match="mine|models.toml") as error:
         registry.models()
     assert said in str(error.value)
 
 
 @pytest.mark.parametrize("name", ["..", ".", "a/b", "../x", ".hidden", "x" * 300])
-def test_a_name_that_is_no_folder_is_refused(register, name):
-    register(f'["{name}"]\nclass = "own_models:Prior"\n')
+def test_a_name_that_is_no_folder_is_refused(own_registry, name):
+    own_registry(f'["{name}"]\nclass = "own_models:Prior"\n')
     with pytest.raises(UserError, match="may only have letters"):
         registry.models()
 

@@ -178,9 +178,9 @@ names = st.sampled_from(
     "own registries", 150, 12,
     name=names, changes=st.dictionaries(fields, toml_values, max_size=2),
 )  # fmt: skip
-def test_registries(register, name, changes):
+def test_registries(own_registry, name, changes):
     entry = {"class": '"own_models:Prior"', **changes}
-    register(f"[{name}]\n" + "\n".join(f"{key} = {value}" for key, value in entry.items()))
+    own_registry(f"[{name}]\n" + "\n".join(f"{key} = {value}" for key, value in entry.items()))
     shipped = name in ("knn", "protogate")
     try:
         models = registry.models()
