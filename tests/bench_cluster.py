@@ -2,18 +2,23 @@
 
     python tests/bench_cluster.py [RUNS [WORKERS]]
 
-Everything but the models is real: scheduler, workers' answers, specs, records on disk. Scheduler,
-workers and command share the cores and the interpreter lock, so a real cluster is faster.
+Everything but the models is real: scheduler, workers' answers, specs, records on disk. All workers
+share one process and one interpreter lock, and all processes this machine: real clusters are faster.
 """
 
+import asyncio
+import json
+import os
+import subprocess
 import sys
 import tempfile
 import time
+from functools import cache
 from pathlib import Path
 
 import dask
 import psutil
-from distributed import LocalCluster
+from distributed import Worker
 
 from benchmark.data import load
 from benchmark.protocol.registry import data_ref, make_spec, models
@@ -47,18 +52,19 @@ def specs(number):
     ]
 
 
+@cache
+def done_once(name):
+    return execute(make_spec(models()["knn"], data_ref(name), {}, 0, 0))
+
+
 class Idle:
     """A worker whose runs are done before they begin: it hands out copies of one record."""
-
-    real = {
-        name: execute(make_spec(models()["knn"], data_ref(name), {}, 0, 0)) for name in DATASETS
-    }
 
     def __init__(self, limits):
         self.limits = limits
 
     def run(self, spec, keep=()):
-        record = self.real[spec.data.name].record
+        record = done_once(spec.data.name).record
         split = {**record["split"], "sha256": f"{spec.data.name}{spec.repeat}{spec.fold}"}
         made = {**record, "key": spec.key, "spec": spec.to_dict(), "split": split}
         return Outcome(made)
@@ -67,42 +73,75 @@ class Idle:
         pass
 
 
-def memory():
-    return psutil.Process().memory_info().rss / 2**20
-
-
-def main(number=50_000, workers=200):
+async def site(address, number):
+    """Many workers in this process, until its input ends."""
     remote.Worker = Idle
     load.check = lambda ref: None  # 200 machines read their data side by side, this one cannot
+    workers = [
+        Worker(address, nthreads=1, host="127.0.0.1", dashboard=False, memory_limit=0)
+        for _ in range(number)
+    ]
+    await asyncio.gather(*workers)
+    print("ready", flush=True)
+    await asyncio.to_thread(sys.stdin.read)
+    await asyncio.gather(*(worker.close() for worker in workers))
+
+
+def child(*words):
+    return subprocess.Popen(
+        [sys.executable, *words],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "DASK_LOGGING__DISTRIBUTED": "critical"},
+    )
+
+
+def used(process):
+    """CPU seconds and megabytes of a process."""
+    times = process.cpu_times()
+    return times.user + times.system, process.memory_info().rss / 2**20
+
+
+def main(number=50_000, workers=200, parts=5):
     wanted = list({spec.key: spec for spec in specs(number)}.values())
+    share = len(wanted) // parts
     start = time.perf_counter()
-    with (
-        LocalCluster(
-            n_workers=workers,
-            threads_per_worker=1,
-            processes=False,
-            dashboard_address=None,
-            memory_limit=0,
-        ) as site,
-        tempfile.TemporaryDirectory() as folder,
-    ):
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "scheduler.json"
+        words = ["--host", "127.0.0.1", "--port", "0", "--dashboard-address", ":0"]
+        words += ["--scheduler-file", file]
+        scheduler = child("-m", "distributed.cli.dask_scheduler", *map(str, words))
+        while not file.is_file():
+            time.sleep(0.1)
+        address = json.loads(file.read_text())["address"]
+        site = child(__file__, "site", address, str(workers))
+        site.stdout.readline()
         print(f"{workers} workers after {time.perf_counter() - start:.1f} s", flush=True)
-        means = Means(Store(Path(folder)), dask=site.scheduler_address)
-        share = len(wanted) // 5
-        for part in range(5):
-            start, cpu = time.perf_counter(), time.process_time()
+        means = Means(Store(Path(folder)), dask=address)
+        watched = [psutil.Process(), psutil.Process(scheduler.pid), psutil.Process(site.pid)]
+        print("command, scheduler, all workers:")
+        for part in range(parts):
+            start, before = time.perf_counter(), [used(process)[0] for process in watched]
             report = run_missing(wanted[part * share : (part + 1) * share], means)
             seconds = time.perf_counter() - start
-            cpu = time.process_time() - cpu
             assert report.done == share and not report.failures
-            tasks = len(site.scheduler.tasks)
+            now = [used(process) for process in watched]
+            cpu = [1000 * (n[0] - b) / share for n, b in zip(now, before, strict=True)]
             print(
-                f"{share} runs in {seconds:.1f} s: {share / seconds:.0f} runs/s, "
-                f"CPU {1000 * cpu / share:.1f} ms per run; {memory():.0f} MB, "
-                f"{tasks} tasks left with the scheduler",
+                f"{share} runs in {seconds:.1f} s: {share / seconds:.0f} runs/s; ms of CPU per run "
+                f"{', '.join(f'{c:.1f}' for c in cpu)}; MB {', '.join(f'{n[1]:.0f}' for n in now)}",
                 flush=True,
             )
+        site.stdin.close()
+        site.wait(60)
+        scheduler.terminate()
+        scheduler.wait(60)
 
 
 if __name__ == "__main__":
-    main(*map(int, sys.argv[1:]))
+    words = sys.argv[1:]
+    if words[:1] == ["site"]:
+        asyncio.run(site(words[1], int(words[2])))
+    else:
+        main(*map(int, words))

@@ -51,8 +51,7 @@ def connect(address: str, limits: Limits, keep: Collection[str]) -> Iterator[Clu
         ) from error
     if not re.fullmatch(r"(tcp|tls|ws|wss|ucx|inproc)://\S+", address):
         raise UserError(f"--dask takes an address such as tcp://10.0.0.1:8786, got {address!r}.")
-    # What Dask has to say of lost connections is said here, in one sentence.
-    logging.getLogger("distributed").setLevel(logging.CRITICAL)
+    _silence()
     _check_tls(address)
     try:
         client: Any = Client(address, timeout="15s", set_as_default=False)  # type: ignore[no-untyped-call]
@@ -67,6 +66,13 @@ def connect(address: str, limits: Limits, keep: Collection[str]) -> Iterator[Clu
     finally:
         cluster.close()
         client.close(timeout=5)
+
+
+def _silence() -> None:
+    """What Dask says of lost connections with tracebacks is said here in one sentence."""
+    for name in list(logging.root.manager.loggerDict):
+        if name.partition(".")[0] == "distributed":  # each has a level of its own
+            logging.getLogger(name).setLevel(logging.CRITICAL + 1)
 
 
 def _check_tls(address: str) -> None:
@@ -125,14 +131,19 @@ class Cluster:
         self._stuck_since: float | None = None
         self._next_word = 0.0
         self._begun = self._said_waiting = False
+        self._runs: set[Future[Outcome]] = set()
         self._vetting: set[asyncio.Task[None]] = set()
         self._watching = asyncio.run_coroutine_threadsafe(self._watch(), self._loop)
 
     def submit(self, spec: RunSpec) -> Future[Outcome]:
-        return asyncio.run_coroutine_threadsafe(self._do(spec, _needs_of(spec)), self._loop)
+        run = asyncio.run_coroutine_threadsafe(self._do(spec, _needs_of(spec)), self._loop)
+        self._runs.add(run)
+        run.add_done_callback(self._runs.discard)
+        return run
 
     def close(self) -> None:
-        self._watching.cancel()
+        for task in (self._watching, *self._runs):
+            task.cancel()
 
     async def _do(self, spec: RunSpec, needs: Sequence[remote.Need]) -> Outcome:
         """One run, somewhere; where a worker turns out to be unfit, somewhere else."""
@@ -156,7 +167,7 @@ class Cluster:
                 if "refused" not in record:
                     return Outcome(record, arrays)
                 self._withdrawn(record["worker"], names[0], record["refused"])
-        except (CancelledError, asyncio.CancelledError) as error:
+        except CancelledError as error:  # Dask's own, unlike asyncio's: not the end of this command
             raise UserError(
                 f"The Dask scheduler at {self._address} is gone, or was told to drop the runs. "
                 f"Finished runs are kept; the same command resumes once it is back."

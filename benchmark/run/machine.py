@@ -188,8 +188,10 @@ def code_version() -> dict[str, Any]:
 def _sources() -> dict[str, Path]:
     """The project's files by the name that they have in a wheel, where models/ lies in benchmark/."""
     sources = {}
-    for prefix in ("", "models/", "datasets/"):
-        folder = Path(str(files(f"benchmark.{prefix}".rstrip("./"))))
+    places = {"": "benchmark", "models/": "benchmark.models", "datasets/": "benchmark.datasets"}
+    for prefix, package in places.items():
+        # Of a file: a package without __init__.py has a folder only through what is in it.
+        folder = Path(str(files(package).joinpath("registry.toml"))).parent
         for path in folder.rglob("*"):
             name = prefix + path.relative_to(folder).as_posix()
             if path.suffix in (".py", ".toml") and not name.startswith("datasets/cache/"):

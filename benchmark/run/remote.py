@@ -9,8 +9,10 @@ from __future__ import annotations
 import asyncio
 import json
 import threading
+import time
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -128,6 +130,19 @@ _mine = threading.local()
 """Every thread of a Dask worker has a child of its own."""
 
 
+@dataclass
+class _UnderWay:
+    """A run, and whether it was ended because nobody waits for it."""
+
+    dask_worker: Any
+    worker: Worker
+    dropped: bool = False
+
+
+_under_way: dict[Any, _UnderWay] = {}
+"""The runs of this process, by the key of their Dask task."""
+
+
 def run_on_cluster(request: str) -> tuple[str, bytes | None]:
     """Do one run on a Dask worker, in a guarded child of it. Text in, text and bytes out.
 
@@ -152,34 +167,34 @@ def run_on_cluster(request: str) -> tuple[str, bytes | None]:
 
 
 def _run(dask_worker: Any, spec: RunSpec, asked: Mapping[str, Any]) -> Outcome:
+    _watch_runs()
     limits = Limits(**asked["limits"])
     if getattr(_mine, "worker", None) is None or _mine.worker.limits != limits:
         _mine.worker = Worker(limits)
-    worker, dropped = _mine.worker, threading.Event()
-    watch = asyncio.run_coroutine_threadsafe(
-        _drop_abandoned(dask_worker, dask_worker.get_current_task(), worker, dropped),
-        dask_worker.loop.asyncio_loop,
-    )
+    key = dask_worker.get_current_task()
+    run = _under_way[key] = _UnderWay(dask_worker, _mine.worker)
     try:
-        outcome: Outcome = worker.run(spec, asked["keep"])
-        return outcome
+        return run.worker.run(spec, asked["keep"])
     finally:
-        watch.cancel()
-        if dropped.is_set():
+        del _under_way[key]
+        if run.dropped:
             _mine.worker = None
 
 
-async def _drop_abandoned(
-    dask_worker: Any, key: Any, worker: Worker, dropped: threading.Event
-) -> None:
-    """End a run that nobody waits for: the command was stopped, or the scheduler is gone."""
+@cache
+def _watch_runs() -> None:
+    threading.Thread(target=_drop_abandoned, name="abandoned runs", daemon=True).start()
+
+
+def _drop_abandoned() -> None:
+    """End runs that nobody waits for: the command was stopped, or the scheduler is gone."""
     while True:
-        await asyncio.sleep(ABANDONED_SECONDS)
-        task = dask_worker.state.tasks.get(key)
-        if task is None or task.state == "cancelled":
-            dropped.set()
-            await asyncio.to_thread(worker.close)
-            return
+        time.sleep(ABANDONED_SECONDS)
+        for key, run in list(_under_way.items()):
+            task = run.dask_worker.state.tasks.get(key)
+            if task is None or task.state == "cancelled":
+                run.dropped = True
+                run.worker.close()
 
 
 def _not_ours(record: Mapping[str, Any], sources: str) -> str | None:
