@@ -19,6 +19,7 @@ import pytest
 from conftest import ROOT
 from test_executor import assert_same, records, specs
 
+from benchmark import progress
 from benchmark.data.load import own_table
 from benchmark.data.places import locate
 from benchmark.protocol import registry
@@ -347,19 +348,22 @@ def test_waiting_is_said_after_a_while_and_again(threads, monkeypatch, capsys):
     monkeypatch.setattr(clusters, "PATIENCE_SECONDS", 1.0)
     monkeypatch.setattr(clusters, "REMINDER_SECONDS", 1.5)
     monkeypatch.setattr(remote, "_unfit", lambda need, folder: "there is no data")
-    told = []
-    with (
-        pytest.raises(UserError, match="is gone"),
-        in_background(specs(n=2), threads.scheduler_address),
-    ):
-        until(
-            lambda: (
-                (told.append(capsys.readouterr().err), "".join(told).count("Waiting for"))[1] >= 2
-            ),
-            "two reminders",
-        )
-        threads.scheduler.loop.add_callback(threads.scheduler.close)
-    assert "none of 2 can do the runs on syn1: there is no data" in "".join(told)
+    told = ""
+
+    def said(word, times):
+        nonlocal told
+        told += capsys.readouterr().err
+        return told.count(word) >= times
+
+    wanted = specs(n=2)
+    with in_background(wanted, threads.scheduler_address) as done:
+        until(lambda: said("for fit workers, none of 2", 2), "two reminders")
+        assert "can do the runs on syn1: there is no data" in told
+        assert not done
+        monkeypatch.undo()
+        threads.scale(3)
+    assert said("the runs go on", 1)
+    assert_same(records(run_all(wanted, jobs=0)), records(done))
 
 
 def test_a_run_that_nobody_waits_for_is_ended(misbehaving, threads, monkeypatch):
@@ -401,3 +405,42 @@ def test_own_models_have_a_source(misbehaving):
     assert len(machine.model_source(entry)) == 64
     with pytest.raises(UserError, match="needs the module 'nowhere_at_all'"):
         machine.model_source(replace(entry, class_path="nowhere_at_all:Model"))
+
+
+def test_the_slurm_example_writes_a_job_that_would_work(tmp_path):
+    pytest.importorskip("dask_jobqueue", reason="install the extra: pip install .[dask]")
+    done = subprocess.run(
+        [sys.executable, ROOT / "examples" / "slurm.py", "--queue", "short", "--show"]
+        + ["--cores", "4", "--hours", "2", "--data", "/data/my sets"],
+        env={**os.environ, "PYTHONPATH": "/own/code"},
+        capture_output=True,
+        text=True,
+        timeout=DEADLINE,
+    )
+    assert done.returncode == 0, done.stderr
+    lines = done.stdout.splitlines()
+    assert {"#SBATCH -p short", "#SBATCH -t 02:00:00", "#SBATCH --cpus-per-task=4"} <= set(lines)
+    assert {"export BENCHMARK_DATA='/data/my sets'", "export PYTHONPATH=/own/code"} <= set(lines)
+    [start] = [line for line in lines if "dask_worker" in line]
+    assert start.startswith(f"{sys.executable} -m distributed.cli.dask_worker tcp://")
+    for words in ("--nthreads 1", "--nworkers 4", "--lifetime 110m", "--lifetime-stagger 5m"):
+        assert words in start
+
+
+def test_a_log_has_a_line_per_minute(monkeypatch, capsys):
+    """Also while no run finishes: it is then that somebody wonders."""
+    monkeypatch.setattr(progress, "LINE_SECONDS", 0.05)
+    with progress.Progress(0, "runs") as shown:
+        shown.grow(4)
+        until(lambda: "runs: 0 of 4 done, 0.0 per minute\n" in capsys.readouterr().err, "a line")
+        shown.advance(failed(specs(n=1)[0], "killed", "it died").record)
+        line = until(lambda: told_of(capsys, "1 of 4 done, 1 failed, "), "the next line")
+        assert " per minute, " in line and line.endswith(" min left")
+    time.sleep(0.2)
+    capsys.readouterr()
+    time.sleep(0.2)
+    assert capsys.readouterr().err == ""
+
+
+def told_of(capsys, words):
+    return next((line for line in capsys.readouterr().err.splitlines() if words in line), None)

@@ -85,18 +85,6 @@ def test_a_dask_address_without_scheduler_is_explained():
         list(run_all(specs(n=1), jobs=1, dask="nonsense"))
 
 
-def test_dask_workers_of_another_version_are_refused(cluster, monkeypatch):
-    import benchmark
-    from benchmark.protocol.spec import UserError
-    from benchmark.run import machine
-
-    monkeypatch.setattr(benchmark, "__version__", "9.9.9")
-    machine.code_version.cache_clear()
-    with pytest.raises(UserError, match="Install the same"):
-        list(run_all(specs(n=1), jobs=1, dask=cluster.scheduler_address))
-    machine.code_version.cache_clear()
-
-
 def test_the_time_limit_stops_the_run(misbehaving):
     start = time.monotonic()
     [outcome] = run_all(specs("prior", n=1, trouble="sleep"), jobs=1, limits=Limits(seconds=2))

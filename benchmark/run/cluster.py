@@ -142,8 +142,9 @@ class Cluster:
         return run
 
     def close(self) -> None:
-        for task in (self._watching, *self._runs):
-            task.cancel()
+        self._watching.cancel()
+        for run in list(self._runs):
+            run.cancel()
 
     async def _do(self, spec: RunSpec, needs: Sequence[remote.Need]) -> Outcome:
         """One run, somewhere; where a worker turns out to be unfit, somewhere else."""
@@ -280,7 +281,7 @@ class Cluster:
         for reason, workers in reasons.items():
             what = "no runs" if resource == "*" else f"no runs {self._what(resource)}"
             verb = "gets" if len(workers) == 1 else "get"
-            say(f"{_some(sorted(workers))} {verb} {what}: {reason}.")
+            say(f"{_some(sorted(workers))} {verb} {what}: {reason.rstrip('.')}.")
             for name in self._needs if resource == "*" else [resource]:
                 self._reasons[name] = reason
 
@@ -295,7 +296,7 @@ class Cluster:
         now = time.monotonic()
         if not stuck:
             if self._said_waiting:
-                say(f"{present} workers are there; the runs go on.")
+                say(f"Workers are there ({present}); the runs go on.")
             self._stuck_since, self._said_waiting = None, False
             return
         if self._stuck_since is None:
@@ -317,7 +318,7 @@ class Cluster:
             return
         reasons = [f"{self._what(name)}: {self._reasons.get(name, 'no answer')}" for name in stuck]
         say(
-            f"Waiting {waited}for fit workers: none of {present} can do the runs "
+            f"Waiting {waited}for fit workers, none of {present} can do the runs "
             + "; ".join(reasons[:3])
             + ("; ..." if len(reasons) > 3 else "")
         )
@@ -334,10 +335,11 @@ def _understood(answer: Any) -> dict[str, str] | None:
     """What a worker said, or why it could not even understand the question; None if nothing."""
     if isinstance(answer, dict):
         return answer
-    if isinstance(answer, ImportError | AttributeError):
-        return {"*": f"this project is not installed there, or another version ({answer})"}
     if isinstance(answer, OSError):
         return None
+    # Dask may wrap what it could not unpickle into an exception of another type.
+    if re.search("ModuleNotFoundError|ImportError|AttributeError|No module named", repr(answer)):
+        return {"*": f"this project is not installed there, or another version ({answer})"}
     return {"*": f"it cannot say what it has ({type(answer).__name__}: {answer})"}
 
 
