@@ -76,6 +76,8 @@ class Idle:
 async def site(address, number):
     """Many workers in this process, until its input ends."""
     remote.Worker = Idle
+    for name in DATASETS:
+        done_once(name)  # before 200 threads ask for it together
     load.check = lambda ref: None  # 200 machines read their data side by side, this one cannot
     workers = [
         Worker(address, nthreads=1, host="127.0.0.1", dashboard=False, memory_limit=0)
@@ -93,7 +95,12 @@ def child(*words):
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,
-        env={**os.environ, "DASK_LOGGING__DISTRIBUTED": "critical"},
+        env={
+            **os.environ,
+            "DASK_LOGGING__DISTRIBUTED": "critical",
+            # As docs/cluster.md advises: the messages to each worker that a scheduler remembers.
+            "DASK_DISTRIBUTED__ADMIN__LOW_LEVEL_LOG_LENGTH": "100",
+        },
     )
 
 

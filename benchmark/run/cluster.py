@@ -37,6 +37,8 @@ LOOK_SECONDS = 1.0
 PATIENCE_SECONDS = 30.0
 REMINDER_SECONDS = 300.0
 """After how long without a fit worker that is said, and how often again."""
+FORGIVEN = 5
+"""How often a run that Dask has given up, after the death of several workers, is submitted again."""
 TABLES_AT_ONCE = 8
 """Workers that a table is sent to together: the scheduler holds a copy for each."""
 
@@ -148,6 +150,8 @@ class Cluster:
 
     async def _do(self, spec: RunSpec, needs: Sequence[remote.Need]) -> Outcome:
         """One run, somewhere; where a worker turns out to be unfit, somewhere else."""
+        from distributed import KilledWorker
+
         names = [need["resource"] for need in needs]
         for need in needs:
             self._needs.setdefault(need["resource"], need)
@@ -156,14 +160,22 @@ class Cluster:
             try:
                 await asyncio.wait_for(looked.wait(), PATIENCE_SECONDS)
             except TimeoutError:
-                pass  # a worker that does not answer must not keep the others from working
+                looked.set()  # a worker that does not answer must not keep the others from working
         request = json.dumps({"spec": spec.to_dict(), "data": names[0], **self._options})
+        deaths = 0
         try:
             while True:
                 # Dask keeps durations per name, here per model and dataset. And the key is new each
                 # time: a forced re-run must not be answered from the cluster's memory.
                 key = (f"{spec.model}_{spec.data.folder}", uuid.uuid4().hex)
-                text, arrays = await (await self._task(tuple(names), key, request))
+                try:
+                    text, arrays = await (await self._task(tuple(names), key, request))
+                except KilledWorker:
+                    # Dask blames a death on all runs that the worker had, also on those that waited.
+                    deaths += 1
+                    if deaths > FORGIVEN:
+                        raise
+                    continue
                 record = json.loads(text)
                 if "refused" not in record:
                     return Outcome(record, arrays)
