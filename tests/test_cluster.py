@@ -210,6 +210,7 @@ def test_a_table_that_only_this_machine_has(site, tmp_path, monkeypatch):
     assert {record["spec"]["data"]["path"] for record in done.values()} == {data.path}
 
 
+@pytest.mark.slow
 def test_own_models_are_compared_by_source(site, tmp_path, monkeypatch, misbehaving, capsys):
     changed = tmp_path / "changed"
     changed.mkdir()
@@ -279,6 +280,7 @@ def test_an_adaptive_cluster_starts_its_workers_because_of_the_runs():
     assert_same(records(run_all(wanted, jobs=0)), done)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(shutil.which("openssl") is None, reason="needs openssl")
 def test_an_encrypted_cluster_works_or_says_what_is_missing(tmp_path, monkeypatch):
     cert, key = tmp_path / "cert.pem", tmp_path / "key.pem"

@@ -199,7 +199,10 @@ class Cluster:
         return promise
 
     def _submit(self) -> None:
-        for names, batch in self._next.items():
+        for names, gathered in self._next.items():
+            batch = [run for run in gathered if not run[2].done()]  # some were given up meanwhile
+            if not batch:
+                continue
             keys, requests, promises = zip(*batch, strict=True)
             tasks = self._client.map(
                 remote.run_on_cluster,
