@@ -1,13 +1,17 @@
-"""What a person sees while runs are being done. All of it on stderr; quiet when not a terminal."""
+"""What a person sees while runs are being done. All of it on stderr; a line per minute in a log."""
 
 from __future__ import annotations
 
 import sys
+import threading
 import time
 from types import TracebackType
 from typing import Any, Self
 
 from benchmark.text import first_line, visible
+
+LINE_SECONDS = 60.0
+"""How often a line is written where there is no terminal for a bar."""
 
 
 def say(message: str) -> None:
@@ -25,10 +29,31 @@ class Progress:
         self.scores: list[float] = []
         self.failures = 0
         self._bar: Any = None
+        self._begun = time.monotonic()
+        self._over = threading.Event()
 
     def __enter__(self) -> Self:
         self._start()
+        if not sys.stderr.isatty():
+            threading.Thread(target=self._write_lines, name="progress", daemon=True).start()
         return self
+
+    def _write_lines(self) -> None:
+        while not self._over.wait(LINE_SECONDS):
+            say(self.line())
+
+    def line(self) -> str:
+        """`runs: 12 of 60 done, 1 failed, 6.0 per minute, 8 min left`."""
+        done = self.done
+        minutes = (time.monotonic() - self._begun) / 60
+        rate = done / minutes if minutes else 0.0
+        left = f", {(self.total - done) / rate:.0f} min left" if rate else ""
+        failed = f", {self.failures} failed" if self.failures else ""
+        return f"{self.title}: {done} of {self.total} done{failed}, {rate:.1f} per minute{left}"
+
+    @property
+    def done(self) -> int:
+        return self.steps + len(self.scores) + self.failures
 
     def _start(self) -> None:
         if self.total and time.monotonic() >= self._due and sys.stderr.isatty():
@@ -103,5 +128,6 @@ class Progress:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
+        self._over.set()
         if self._bar:
             self._bar.stop()

@@ -21,8 +21,8 @@ INSTALLED_AS = {
     "umap": "umap-learn",
     "xgboost": "xgboost-cpu",
 }
-# pandas reads parquet files with it.
-NEVER_IMPORTED = {"pyarrow"}
+# pandas reads parquet files with the first; the second is for people with a batch system.
+NEVER_IMPORTED = {"pyarrow", "dask-jobqueue"}
 
 
 def imported(path):
@@ -86,6 +86,20 @@ def test_the_wheel_runs_from_another_folder(site, tmp_path):
     assert len(list((tmp_path / "results").rglob("r*f*.json"))) == 10
     assert "71.65 ± 12.03" in run(site, tmp_path, "table", "2", "--format", "md").stdout
     assert not list(site.rglob("r*f*.json")), "results belong into the working folder"
+
+
+@pytest.mark.slow
+def test_the_wheel_has_the_hash_of_the_checkout(site, tmp_path):
+    """A cluster compares sources by it, and one side may have a wheel."""
+    code = "from benchmark.run.machine import code_version\nprint(code_version()['sources'])"
+    seen = {
+        subprocess.run(
+            [sys.executable, "-c", code], cwd=tmp_path, env={**os.environ, "PYTHONPATH": str(place)},
+            capture_output=True, text=True, check=True,
+        ).stdout.strip()
+        for place in (site, ROOT)
+    }  # fmt: skip
+    assert len(seen) == 1
 
 
 @pytest.mark.slow

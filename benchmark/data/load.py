@@ -26,7 +26,16 @@ from benchmark.protocol.spec import FOLDS, DataRef, MissingData, UserError, cano
 def load(ref: DataRef) -> Dataset:
     """The dataset behind a reference; a few are kept in memory per process."""
     places = [os.environ.get(name) for name in ("BENCHMARK_DATA", "BENCHMARK_CACHE")]
-    return _load(canonical({"name": ref.name, "options": ref.options, "path": ref.path}), *places)
+    return _load(_key(ref), *places)
+
+
+def check(ref: DataRef) -> None:
+    """Raise unless the data can be had here. Keeps nothing in memory, unlike `load`."""
+    _load.__wrapped__(_key(ref))
+
+
+def _key(ref: DataRef) -> str:
+    return canonical({"name": ref.name, "options": ref.options, "path": ref.path})
 
 
 @lru_cache(maxsize=4)

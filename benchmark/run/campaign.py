@@ -10,7 +10,7 @@ from typing import Generic, TypeVar
 from benchmark.progress import Progress, say
 from benchmark.protocol.search import Plan, Record
 from benchmark.protocol.spec import FINAL_FAILURES, DataRef, RunSpec, UserError
-from benchmark.run.executor import Queue, run_all
+from benchmark.run.executor import Queue, by_data, run_batches
 from benchmark.run.records import Store, refuse_mixed
 from benchmark.run.worker import Limits
 
@@ -62,7 +62,7 @@ def finished(record: Record, retry: bool) -> bool:
 
 def run_missing(specs: Sequence[RunSpec], means: Means, title: str = "runs") -> Report:
     """Do what is planned and not finished; report all of it."""
-    _, report = carry_out([_once(_by_data(specs))], means, title)
+    _, report = carry_out([_once(by_data(specs))], means, title)
     return report
 
 
@@ -82,7 +82,7 @@ def carry_out(plans: Sequence[Plan[T]], means: Means, title: str) -> tuple[list[
     with Progress(0, title) as progress:
         state.begin()
         progress.grow(state.asked)
-        outcomes = run_all(
+        batches = run_batches(
             state.todo,
             jobs=means.jobs,
             dask=means.dask,
@@ -90,21 +90,26 @@ def carry_out(plans: Sequence[Plan[T]], means: Means, title: str) -> tuple[list[
             keep=means.keep,
             deadline=means.deadline,
         )
-        for outcome in outcomes:
-            key = outcome.record["key"]
-            progress.advance(outcome.record)
-            state.report.done += 1
-            if not outcome.ok and (good := means.store.ok(key)) is not None:
-                # Done again by --force or for its arrays: a failure takes nothing away.
-                say(
-                    f"{key} failed this time ({outcome.record['status']}); the record that exists is kept."
-                )
-                state.report.failures.append(outcome.record)
-                state.arrived(good)
-                continue
-            means.store.write(outcome)
-            means.redone.add(key)
-            state.arrived(outcome.record)
+        for outcomes in batches:
+            kept = []
+            for outcome in outcomes:
+                key = outcome.record["key"]
+                if not outcome.ok and (good := means.store.ok(key)) is not None:
+                    # Done again by --force or for its arrays: a failure takes nothing away.
+                    status = outcome.record["status"]
+                    say(f"{key} failed this time ({status}); the record that exists is kept.")
+                    state.report.failures.append(outcome.record)
+                    state.report.records[key] = good
+                else:
+                    kept.append(outcome)
+            means.store.write_all(kept)
+            for outcome in kept:
+                means.redone.add(outcome.record["key"])
+                state.report.records[outcome.record["key"]] = outcome.record
+            for outcome in outcomes:
+                progress.advance(outcome.record)
+                state.report.done += 1
+                state.arrived(outcome.record["key"])
             progress.grow(state.asked)
     report = state.report
     report.unfinished = state.asked - report.done
@@ -141,11 +146,10 @@ class _Campaign(Generic[T]):
         for batch in self.batches:
             self._resume(batch, None)
 
-    def arrived(self, record: Record) -> None:
+    def arrived(self, key: str) -> None:
         """Take a finished run to the plans that wait for it."""
-        self.report.records[record["key"]] = record
-        for batch in self.waiting.pop(record["key"], ()):
-            batch.missing.discard(record["key"])
+        for batch in self.waiting.pop(key, ()):
+            batch.missing.discard(key)
             if not batch.missing:
                 self._resume(batch, self.report.records)
 
@@ -228,8 +232,3 @@ def _absent(wanted: Iterable[DataRef], told: set[str]) -> set[str]:
             say(line)
         told.add(label)
     return absent
-
-
-def _by_data(specs: Iterable[RunSpec]) -> list[RunSpec]:
-    """Sorted so that a worker's copy of the dataset is nearly always the right one already."""
-    return sorted(specs, key=lambda spec: (spec.data.label, spec.model, spec.key))

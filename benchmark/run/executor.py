@@ -6,21 +6,21 @@ All three speak the standard `concurrent.futures` interface, so nothing above kn
 from __future__ import annotations
 
 import heapq
-import json
-import logging
-import re
 import threading
 import time
-from collections.abc import Collection, Iterable, Iterator
-from concurrent.futures import FIRST_COMPLETED, Executor, Future, ThreadPoolExecutor, wait
+from collections.abc import Callable, Collection, Iterable, Iterator
+from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import partial
+from itertools import chain
+from queue import Empty, SimpleQueue
 from typing import Any
 
-from benchmark.protocol.record import answer_to
 from benchmark.protocol.spec import Outcome, RunSpec, UserError, failed
 from benchmark.run.worker import Limits, Worker
-from benchmark.shapes import Misshapen, parse
+
+BATCH = 100
+"""Outcomes that are handed on together, at most: new runs are submitted in between."""
 
 
 class SerialExecutor(Executor):
@@ -58,81 +58,16 @@ class WorkerPool(ThreadPoolExecutor):
         super().shutdown(wait=wait, cancel_futures=cancel_futures)
 
 
-_on_cluster = threading.local()
-
-
-def run_on_cluster(request: str) -> tuple[str, bytes | None]:
-    """Do one run on a Dask worker, in a guarded child of it. Text in, text and bytes out."""
-    asked = json.loads(request)
-    limits = Limits(**asked["limits"])
-    if getattr(_on_cluster, "limits", None) != limits:
-        _on_cluster.worker, _on_cluster.limits = Worker(limits), limits
-    outcome = _on_cluster.worker.run(RunSpec.from_dict(asked["spec"]), asked["keep"])
-    return json.dumps(outcome.record), outcome.arrays
-
-
-@contextmanager
-def _dask(address: str) -> Iterator[tuple[Executor, int]]:
-    try:
-        from distributed import Client, Security
-    except ModuleNotFoundError as error:
-        raise UserError(
-            "--dask needs Dask distributed: pip install 'protogate-benchmark[dask]'."
-        ) from error
-    if not re.fullmatch(r"(tcp|tls|ws|wss|ucx|inproc)://\S+", address):
-        raise UserError(f"--dask takes an address such as tcp://10.0.0.1:8786, got {address!r}.")
-    # What Dask says of a scheduler that dies goes above our own message, and with a traceback.
-    for name in list(logging.root.manager.loggerDict):
-        if name.partition(".")[0] == "distributed":  # each of them has a level of its own
-            logging.getLogger(name).setLevel(logging.CRITICAL)
-    security: Any = Security()  # type: ignore[no-untyped-call]
-    if address.startswith("tls:") and not security.get_connection_args("client")["ssl_context"]:
-        raise UserError(
-            f"{address} needs certificates: name them in Dask's configuration, distributed.comm.tls "
-            f"(ca-file, client.cert, client.key), or use tcp:// within a network that you trust."
-        )
-    try:
-        client: Any = Client(address, timeout="15s", set_as_default=False)  # type: ignore[no-untyped-call]
-    except (OSError, TimeoutError, ValueError) as error:
-        raise UserError(
-            f"No Dask scheduler answers at {address!r} ({error}). Start one with `dask scheduler` "
-            f"and `dask worker {address}`; docs/cluster.md has the steps."
-        ) from error
-    with client:
-        slots = sum(client.nthreads().values())
-        if not slots:
-            raise UserError(f"The Dask scheduler at {address} has no workers yet.")
-        _check_versions(client)
-        # pure=False: a forced re-run must not be answered from the cluster's memory.
-        yield client.get_executor(pure=False), slots
-
-
-def _check_versions(client: Any) -> None:
-    from benchmark.run.machine import code_version
-
-    here = code_version()
-    for worker, there in client.run(code_version).items():
-        if (there["version"], there["commit"]) != (here["version"], here["commit"]):
-            raise UserError(
-                f"The Dask worker {worker} has version {there['version']} ({there['commit']}) of "
-                f"this project, here it is {here['version']} ({here['commit']}). Install the same."
-            )
-
-
 @contextmanager
 def open_executor(
     jobs: int, dask: str | None, limits: Limits, keep: Collection[str]
-) -> Iterator[tuple[Any, int]]:
+) -> Iterator[tuple[Callable[[RunSpec], Future[Outcome]], int]]:
     """A function that submits one spec and returns its future, and how many to have in flight."""
     if dask:
-        options = {"seconds": limits.seconds, "memory_mb": limits.memory_mb}
-        with _dask(dask) as (executor, slots):
+        from benchmark.run.cluster import IN_FLIGHT, connect
 
-            def submit(spec: RunSpec) -> Future[Any]:
-                request = {"spec": spec.to_dict(), "keep": sorted(keep), "limits": options}
-                return executor.submit(run_on_cluster, json.dumps(request))
-
-            yield submit, 2 * slots
+        with connect(dask, limits, keep) as cluster:
+            yield cluster.submit, IN_FLIGHT
     elif jobs == 0:
         from benchmark.run.execute import execute
 
@@ -165,7 +100,7 @@ class Queue:
         return len(self._heap)
 
 
-def run_all(
+def run_batches(
     specs: Iterable[RunSpec] | Queue,
     *,
     jobs: int,
@@ -173,43 +108,45 @@ def run_all(
     limits: Limits = Limits(),
     keep: Collection[str] = (),
     deadline: float | None = None,
-) -> Iterator[Outcome]:
-    """Yield the outcome of every run, in the order in which they finish.
+) -> Iterator[list[Outcome]]:
+    """Yield the outcome of every run, in the order in which they finish: what is there together.
 
     At the deadline (on time.monotonic()'s clock) what is still running is dropped.
     """
     todo = specs if isinstance(specs, Queue) else Queue(specs)
-    running: dict[Future[Any], RunSpec] = {}
     if not todo:
         return
+    running: dict[Future[Outcome], RunSpec] = {}
+    done: SimpleQueue[Future[Outcome]] = SimpleQueue()
     with open_executor(jobs, dask, limits, keep) as (submit, window):
         while todo or running:
-            # A bounded window: thousands of specs are never in flight together.
-            while todo and len(running) < window:
-                spec = todo.pop()
-                running[submit(spec)] = spec
+            # A bounded window: what a search asks for next can still go first.
+            for spec in by_data(todo.pop() for _ in range(min(len(todo), window - len(running)))):
+                future = submit(spec)
+                running[future] = spec
+                future.add_done_callback(done.put)
             left = None if deadline is None else max(0.0, deadline - time.monotonic())
-            done = wait(running, timeout=left, return_when=FIRST_COMPLETED).done
-            if not done:
+            try:
+                finished = [done.get(timeout=left)]
+            except Empty:
                 return
-            for future in done:
-                spec = running.pop(future)
-                if future.cancelled():
-                    raise UserError(
-                        f"The Dask scheduler at {dask} is gone. Finished runs are kept; the same "
-                        f"command resumes once it is back."
-                    )
-                error = future.exception()
-                if error is not None:
-                    yield failed(spec, "killed", f"{type(error).__name__}: {error}")
-                else:
-                    result = future.result()
-                    yield result if isinstance(result, Outcome) else _from_cluster(spec, result)
+            while len(finished) < BATCH and not done.empty():
+                finished.append(done.get())
+            yield [_outcome(future, running.pop(future)) for future in finished]
 
 
-def _from_cluster(spec: RunSpec, result: tuple[str, bytes | None]) -> Outcome:
-    record, arrays = result
-    try:
-        return Outcome(answer_to(spec, parse(record.encode())), arrays)
-    except Misshapen as error:
-        return failed(spec, "killed", f"the cluster's answer was not that of this run: {error}")
+def run_all(*words: Any, **options: Any) -> Iterator[Outcome]:
+    """The outcomes of `run_batches`, one by one."""
+    return chain.from_iterable(run_batches(*words, **options))
+
+
+def _outcome(future: Future[Outcome], spec: RunSpec) -> Outcome:
+    error = future.exception()
+    if isinstance(error, UserError):
+        raise error  # it concerns all runs
+    return failed(spec, "killed", f"{type(error).__name__}: {error}") if error else future.result()
+
+
+def by_data(specs: Iterable[RunSpec]) -> list[RunSpec]:
+    """Sorted so that a worker's copy of the dataset is nearly always the right one already."""
+    return sorted(specs, key=lambda spec: (spec.data.label, spec.model, spec.key))

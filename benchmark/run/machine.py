@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import gc
+import hashlib
 import os
 import platform
 import random
@@ -11,14 +12,18 @@ import resource
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from functools import cache
+from importlib.machinery import PathFinder
 from importlib.metadata import PackageNotFoundError, version
+from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
 import benchmark
+from benchmark.protocol.registry import ModelEntry
+from benchmark.protocol.spec import UserError, digest
 
 ONE_THREAD = dict.fromkeys(
     ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMBA_NUM_THREADS"), "1"
@@ -110,14 +115,24 @@ def peak_memory() -> float:
 def environment() -> dict[str, Any]:
     """What the numbers of this process depend on, besides the code."""
     return {
-        "python": platform.python_version(),
-        "libraries": {name: _version(name) for name in LIBRARIES if _version(name)},
+        "python": python_version(),
+        "libraries": libraries(),
         "platform": f"{platform.system()} {platform.machine()}",
         "cpu": _cpu(),
         "blas": _blas(),
         "cores": os.cpu_count(),
         "threads": 1,
     }
+
+
+def python_version() -> str:
+    return platform.python_version()
+
+
+@cache
+def libraries() -> dict[str, str]:
+    """The installed version of every library that models compute with."""
+    return {name: found for name in LIBRARIES if (found := _version(name))}
 
 
 def _version(name: str) -> str | None:
@@ -151,9 +166,15 @@ def _blas() -> str | None:
 
 @cache
 def code_version() -> dict[str, Any]:
-    """The project's version and, in a checkout, its commit and whether files were changed."""
+    """The project's version and the hash of its sources; in a checkout also the commit, and whether
+    files were changed."""
     root = Path(benchmark.__file__).resolve().parent.parent
-    code: dict[str, Any] = {"version": benchmark.__version__, "commit": None, "dirty": None}
+    code: dict[str, Any] = {
+        "version": benchmark.__version__,
+        "commit": None,
+        "dirty": None,
+        "sources": source_hash(_sources()),
+    }
     if (root / ".git").exists():
         commit = _git(root, "rev-parse", "HEAD")
         changed = _git(root, "status", "--porcelain", "--", "benchmark", "models", "datasets")
@@ -162,6 +183,50 @@ def code_version() -> dict[str, Any]:
             "dirty": None if changed is None else bool(changed),
         }
     return code
+
+
+def _sources() -> dict[str, Path]:
+    """The project's files by the name that they have in a wheel, where models/ lies in benchmark/."""
+    sources = {}
+    places = {"": "benchmark", "models/": "benchmark.models", "datasets/": "benchmark.datasets"}
+    for prefix, package in places.items():
+        # Of a file: a package without __init__.py has a folder only through what is in it.
+        folder = Path(str(files(package).joinpath("registry.toml"))).parent
+        for path in folder.rglob("*"):
+            name = prefix + path.relative_to(folder).as_posix()
+            if path.suffix in (".py", ".toml") and not name.startswith("datasets/cache/"):
+                sources[name] = path
+    return sources
+
+
+def source_hash(sources: Mapping[str, Path]) -> str:
+    """One SHA-256 of several files and of their names."""
+    return digest(
+        {name: hashlib.sha256(path.read_bytes()).hexdigest() for name, path in sources.items()}
+    )
+
+
+def model_source(entry: ModelEntry) -> str:
+    """Hash of the module that a user's own model is in; of a package, all of its files."""
+    module = entry.class_path.partition(":")[0]
+    # Workers look into the working folder too, last: see `_python_path` there.
+    top = module.partition(".")[0]
+    found = PathFinder.find_spec(top, [*sys.path, str(Path.cwd())])
+    if found is None:
+        raise UserError(
+            f"The model {entry.name!r} needs the module {module!r}, which is not there."
+        )
+    places = [Path(place) for place in found.submodule_search_locations or ()]
+    paths = (
+        {
+            path.relative_to(place).as_posix(): path
+            for place in places
+            for path in place.rglob("*.py")
+        }
+        if places
+        else {f"{top}.py": Path(str(found.origin))}
+    )
+    return digest([entry.class_path, source_hash(paths)])
 
 
 def _git(root: Path, *words: str) -> str | None:

@@ -14,6 +14,7 @@ import re
 import zipfile
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
@@ -28,6 +29,8 @@ from benchmark.shapes import Misshapen, fit, parse
 T = TypeVar("T")
 
 _KEY = re.compile(r"[^/]+/[^/]+/[0-9a-f]{8}/r\d+f\d+")
+WRITERS = 8
+"""Records that are written side by side; a disk confirms them in little more than the time of one."""
 REQUIRED = ("schema", "key", "spec", "status")
 """Fields of every record."""
 
@@ -228,6 +231,12 @@ class Store:
             # Arrays of an earlier run of the same key are not this run's.
             self.arrays_path(key).unlink(missing_ok=True)
         return self.path(key)
+
+    def write_all(self, outcomes: Sequence[Outcome]) -> None:
+        """Keep several outcomes. Each is as safe as alone, but they wait for the disk together."""
+        with ThreadPoolExecutor(min(WRITERS, len(outcomes)) or 1) as pool:
+            for _ in pool.map(self.write, outcomes):
+                pass  # an error of any of them is raised here
 
     def kept(self, key: str) -> set[str]:
         """Names of the arrays beside a record; a damaged file has none."""
