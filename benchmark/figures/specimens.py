@@ -23,7 +23,7 @@ CLASSES = {"colon": {"-1": "cancer", "1": "normal"}}
 
 def classes(shown: Specimen) -> list[str]:
     """The names of a specimen's classes; where the data have bare numbers, that they are classes."""
-    known = CLASSES.get(shown.spec.data.label, {})
+    known = CLASSES.get(shown.spec.data.name, {})
     return [known.get(name, f"class {name}") for name in shown.classes]
 
 
