@@ -2,6 +2,7 @@
 
 import itertools
 import struct
+from collections import Counter
 from functools import cache
 
 import numpy as np
@@ -18,11 +19,13 @@ from benchmark.figures import (
     curves,
     figure3,
     figure4,
+    figure8,
     figure10,
     labels,
     scatter,
     style,
 )
+from benchmark.judge.cells import ledger
 from benchmark.protocol.spec import UserError
 from benchmark.run.records import Store
 from benchmark.tables.statistics import RUNS
@@ -36,7 +39,7 @@ MODELS = "\n".join(
     for m, label in block.items()
     if m not in ("knn", "svm")  # transferability needs their real grids
 )
-FROM_RECORDS_ALONE = {"figure5", "figure11", "figure6", "figure7", "figure9", "figure10", "curves"}
+FROM_RECORDS_ALONE = {"lead", "figure11", "figure6", "figure7", "figure9", "figure10", "curves"}
 """Without records of ours these have nothing to show, and say so."""
 
 
@@ -80,7 +83,8 @@ def points(axes, filled):
     """Where single markers are, of the paper (hollow) or ours (filled)."""
     found = []
     for line in axes.lines:
-        if line.get_marker() not in ("None", None, "") and len(line.get_xdata()) == 1:
+        arrow = line.get_markersize() < 3
+        if line.get_marker() not in ("None", None, "") and len(line.get_xdata()) == 1 and not arrow:
             hollow = line.get_markerfacecolor() == "white"
             if hollow != filled:
                 found.append((float(line.get_xdata()[0]), float(line.get_ydata()[0])))
@@ -155,6 +159,8 @@ def test_no_two_methods_look_alike():
     assert set(paper.DATASETS) == style.DATASETS.keys()
     assert len({look.marker for look in style.DATASETS.values()}) == len(paper.DATASETS)
     assert {m for m, look in style.LOOKS.items() if look.colour == style.VERMILION} == {"protogate"}
+    # Lines have no markers: the networks differ in colour, whatever their dashes.
+    assert len({style.LOOKS[m].colour for m in curves.NETWORKS}) == len(curves.NETWORKS)
 
 
 def test_names_cover_neither_points_nor_one_another():
@@ -232,7 +238,7 @@ def test_figure3_needs_all_runs_of_a_cell(results):
 def bars(axes):
     """Signed heights, from left to right."""
     patches = sorted(axes.patches, key=lambda patch: patch.get_x())
-    return [patch.get_y() if patch.get_y() < 0 else patch.get_height() for patch in patches]
+    return [patch.get_height() for patch in patches]
 
 
 def add_synthetic(results, method, f1, accuracy):
@@ -249,12 +255,10 @@ def test_figure4_shows_the_printed_rank_differences(results):
         for method in dict.fromkeys(c.method for c in paper.cells(22))
         for dataset in figure4.DATASETS
     ]
-    drawn = [0 if abs(height) < 0.5 else height for height in bars(differences)]
-    assert drawn == expected
-    for patch, value in zip(
-        sorted(differences.patches, key=lambda patch: patch.get_x()), expected, strict=True
-    ):
-        colour = figure4.HIGH if value > 0 else figure4.LOW
+    assert bars(differences) == expected
+    assert [text.get_text() for text in differences.texts].count("0") == expected.count(0)
+    for i, patch in enumerate(sorted(differences.patches, key=lambda patch: patch.get_x())):
+        colour = figure4.SHADES[i % len(figure4.SHADES)]  # as in the legend
         assert patch.get_facecolor()[:3] == pytest.approx(to_rgb(colour))
 
 
@@ -265,11 +269,13 @@ def test_figure4_ranks_ours_among_the_methods_that_we_have(results):
     figure = figures.draw("figure4", results)
     ours = figure.axes[3]
     # By accuracy: lasso 1, rf 2, stg 3. By F1: lasso 3, 2, 1; rf 2, 1, 2; stg 1, 3, 3.
-    drawn = [0 if abs(height) < 0.5 else height for height in bars(ours)]
-    assert drawn == [2, 1, 0, 0, -1, 0, -2, 0, 0]
+    assert bars(ours) == [2, 1, 0, 0, -1, 0, -2, 0, 0]
     assert len(points(ours, filled=False)) == 9  # the paper's for the same methods
     assert len(points(figure.axes[2], filled=True)) == 3
     assert "among the 3 methods" in note(figure)
+    places = [*points(figure.axes[2], filled=True), *points(figure.axes[2], filled=False)]
+    assert all(0 <= value <= 1 for place in places for value in place)  # one ruler for both sides
+    assert texts(ours).count("not run") == 7
 
 
 # Figure 8 ----------------------------------------------------------------------------------------
@@ -289,6 +295,30 @@ def test_figure8_shows_shares_and_deviations_between_samples(results):
     assert points(colon, filled=False)[-1][0] == pytest.approx(100 * theirs.mean / 2000)
     assert {"REAL-X", "ProtoGate"} <= set(texts(colon))
     assert "No runs on lung" in note(figure)
+    assert "lung, 3,312 features\nours: not run" in texts(lung)
+    assert texts(colon).count("not run") == 7  # of the eight printed
+    assert texts(colon).count("not printed") == 1
+    assert "not run" not in texts(lung)  # the title says it once
+
+
+def test_figure8_ends_a_whisker_that_reaches_zero_in_an_arrow(results):
+    add(results, "protogate", "colon", 80.0, selection=selected(200, 300.0))
+    colon = figures.draw("figure8", results).axes[0]
+    (arrow,) = [x for x in colon.lines if x.get_marker() == "<" and 4 < x.get_xdata()[0] < 6]
+    assert arrow.get_xdata()[0] == pytest.approx(10 * figure8.SHORT)
+
+
+# Figures 5 and 11 --------------------------------------------------------------------------------
+
+
+def test_figure5_without_runs_has_the_papers_points_and_says_so(results):
+    figure = figures.draw("figure5", results)
+    knn, poly, rbf = figure.axes
+    assert [len(points(axes, filled=False)) for axes in (knn, poly, rbf)] == [4, 4, 0]
+    assert not points(knn, filled=True)
+    assert texts(knn).count("not run") == 4
+    assert texts(rbf).count("not printed, not run") == 4
+    assert "Ours: not run" in note(figure)
 
 
 # Figure 10 ---------------------------------------------------------------------------------------
@@ -306,6 +336,9 @@ def test_figure10_draws_the_strengths_that_were_run(results):
     assert points(left, filled=True) == [(0, pytest.approx(20))]
     assert points(left, filled=False) == [(pytest.approx(3), pytest.approx(10))]
     assert points(right, filled=True) == [(0, pytest.approx(80.2))]
+    # Means over other splits are not joined, and strengths without data have no tick.
+    assert not [line for line in left.lines if len(line.get_xdata()) > 1]
+    assert [text.get_text() for text in left.get_xticklabels()] == ["0", "3"]
     thin = [line for line in right.lines if line.get_linewidth() < 0.6]
     assert [list(line.get_ydata()) for line in thin] == [[90.0]]
     assert not [line for line in left.lines if line.get_linewidth() < 0.6]
@@ -339,6 +372,12 @@ def test_scatter_has_a_point_for_every_cell_that_both_sides_have(results):
     assert "1 of 7" in texts(axes["million parameters"])
     assert "0 of 77" in texts(axes["selected features"])
     assert "of 648 printed cells" in note(figure)
+    (legend,) = figure.legends
+    rest = scatter.read(Store(results)).elsewhere
+    counted = Counter(line.verdict.word for line in ledger.lines(Store(results)))
+    for text in legend.get_texts():
+        word, number = text.get_text()[:-1].split(" (")
+        assert int(number) + rest.get(word, 0) == counted[word]
 
 
 def test_scatter_has_a_place_for_every_number_that_a_run_can_have():

@@ -7,7 +7,7 @@ import pytest
 
 from benchmark import figures
 from benchmark.experiments import specimen
-from benchmark.figures import figure6, figure7, figure9
+from benchmark.figures import figure7, figure9, specimens
 from benchmark.protocol import choices, registry
 from benchmark.protocol.plan import Cell
 from benchmark.protocol.spec import UserError
@@ -212,19 +212,22 @@ def note_of(figure):
 
 def test_figure_6_rings_the_nearest_prototypes_of_the_star(colon):
     shown = specimen.read(colon, cell_of("protogate", "colon"))
-    seen, names = shown.explained, [figure6.NAMES[name] for name in shown.classes]
+    seen, names = shown.explained, specimens.classes(shown)
     figure = figures.draw("figure6", colon)
-    (axes,) = figure.axes
+    whole, axes = figure.axes
+    assert len([line for line in whole.lines if line.get_marker() == "*"]) == 1
     stars = [line for line in axes.lines if line.get_marker() == "*"]
     rings = [line for line in axes.lines if line.get_marker() == "o" and line.get_mfc() == "none"]
     assert len(stars) == 1
     np.testing.assert_allclose(stars[0].get_xydata()[0], seen.map["test"][0])
     places = [line.get_xydata()[0] for line in rings]
     np.testing.assert_allclose(places, seen.map["train"][seen.nearest[0]])
-    text = "\n".join(words_of(figure))
+    (x0, x1), (y0, y1) = axes.get_xlim(), axes.get_ylim()
+    assert all(x0 < x < x1 and y0 < y < y1 for x, y in places)  # the second map has them all
+    text = note_of(figure).replace("\n", " ")
     for number, prototype in enumerate(seen.nearest[0]):
         name = names[shown.labels["train"][prototype]]
-        assert f"{number + 1}  {name}, distance {seen.distances[0][number]:.2f}" in text
+        assert f"{number + 1} {name} ({seen.distances[0][number]:.2f})" in text
     assert f"predicted {names[seen.predictions[0]]}" in text
     assert "default settings, not tuned" in note_of(figure).replace("\n", " ")
     assert "no longer chosen" in note_of(figure).replace("\n", " ")  # not the registry's steps
@@ -232,7 +235,8 @@ def test_figure_6_rings_the_nearest_prototypes_of_the_star(colon):
 
 def test_figure_6_counts_tumours_as_the_larger_class():
     classes = registry.datasets()["colon"].classes
-    assert {figure6.NAMES[name]: n for name, n in classes.items()} == {"cancer": 40, "normal": 22}
+    names = specimens.CLASSES["colon"]
+    assert {names[name]: n for name, n in classes.items()} == {"cancer": 40, "normal": 22}
 
 
 def test_figure_7_has_the_models_own_four_behaviours(colon):
@@ -277,7 +281,7 @@ def test_figure_9_separates_classes_and_says_what_is_missing(colon):
     assert lspin.images and not llspin.images
     note = note_of(figure).replace("\n", " ")
     assert "specimen --models llspin --datasets colon" in note
-    assert "Nothing fitted on lung" in note
+    assert "Only colon: nothing fitted on lung" in note
 
 
 @pytest.mark.parametrize("name", ["figure6", "figure7", "figure9"])

@@ -10,6 +10,7 @@ from __future__ import annotations
 import base64
 import lzma
 import math
+import re
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -182,6 +183,13 @@ def umap(X: Array, seed: int) -> Array:
 
 def path_of(results: Path, cell: Cell, repeat: int, fold: int) -> Path:
     return cell.place(results, "specimens") / f"r{repeat}f{fold}.json"
+
+
+def stored(results: Path, cell: Cell) -> list[tuple[int, int]]:
+    """Repeats and folds that a specimen exists of."""
+    folder = path_of(results, cell, 0, 0).parent
+    names = [re.fullmatch(r"r(\d+)f(\d+)\.json", path.name) for path in folder.glob("*.json")]
+    return sorted((int(name[1]), int(name[2])) for name in names if name)
 
 
 def command(cell: Cell, repeat: int, fold: int) -> str:

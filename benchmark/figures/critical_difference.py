@@ -154,13 +154,13 @@ def _diagram(axes: Axes, ranking: Ranking) -> None:
         y = top - (i if left else k - 1 - i)
         end = 1 - 0.01 * span if left else k + 0.01 * span
         look = style.look(method)
-        axes.plot([mean, mean, end], [0, y, y], color=look.colour, linewidth=0.7, zorder=1)
-        axes.plot(
-            mean, 0, look.marker, ms=0.75 * look.size, color=look.colour, mec="white", mew=0.3
-        )
+        x = mean + 0.004 * span * _aside(ranking, method)
+        axes.plot([x, x, end], [0, y, y], color=look.colour, linewidth=0.8, zorder=1)
+        # At the name, where no other marker can cover it; equal ranks share a place on the ruler.
+        axes.plot(end, y, look.marker, ms=0.8 * look.size, color=look.colour, mec="white", mew=0.3)
         own = method == "protogate"
         axes.text(
-            end - 0.008 * span if left else end + 0.008 * span,
+            end - 0.016 * span if left else end + 0.016 * span,
             y,
             f"{style.label(method)}  {mean:.2f}" if left else f"{mean:.2f}  {style.label(method)}",
             ha="right" if left else "left",
@@ -169,6 +169,12 @@ def _diagram(axes: Axes, ranking: Ranking) -> None:
             color=look.colour if own else style.BLACK,
             fontweight="bold" if own else "normal",
         )
+
+
+def _aside(ranking: Ranking, method: str) -> float:
+    """Steps that the line of a method with others' rank is moved by, so that all are seen."""
+    same = [m for m, mean in ranking.ranks.items() if mean == ranking.ranks[method]]
+    return same.index(method) - (len(same) - 1) / 2
 
 
 def _ruler(axes: Axes, ranking: Ranking) -> None:

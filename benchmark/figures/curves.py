@@ -32,6 +32,9 @@ NETWORKS = ("mlp", "stg", *paper.FAMILIES["local"])
 GRID = 100
 """Steps at which the runs' curves, each recorded at steps of its own, are read."""
 
+CROWD = 5
+"""Lines in a panel of common height."""
+
 Runs = list[dict[str, Any]]
 """What the records of one network on one dataset say of its training."""
 Curve = Mapping[str, Sequence[float | None]]
@@ -79,8 +82,14 @@ def draw(shown: Shown) -> Figure:
     datasets = [d for d in paper.DATASETS if any(d == dataset for dataset, _ in found)]
     methods = [m for m in paper.METHODS if any(m == method for _, method in found)]
     notes = [sentence for sentence in _notes(found) if sentence]
-    figure = style.figure(style.TWO_COLUMNS, 0.75 + 1.45 * len(datasets) + 0.14 * len(notes))
-    grid = figure.subplots(len(datasets), len(QUANTITIES), squeeze=False, sharex=True)
+    # A crowd of lines gets a taller row.
+    heights = [
+        1.45 if sum(d == dataset for d, _ in found) <= CROWD else 2.3 for dataset in datasets
+    ]
+    figure = style.figure(style.TWO_COLUMNS, 0.75 + sum(heights) + 0.14 * len(notes))
+    grid = figure.subplots(
+        len(datasets), len(QUANTITIES), squeeze=False, sharex=True, height_ratios=heights
+    )
     for row, dataset in enumerate(datasets):
         for axes, quantity in zip(grid[row], QUANTITIES, strict=True):
             _frame(axes, quantity, first=row == 0, last=row == len(datasets) - 1)
@@ -91,11 +100,11 @@ def draw(shown: Shown) -> Figure:
                 style.log_ticks(axes.yaxis, *axes.get_ylim())
         grid[row][0].set_ylabel(f"{dataset}\n{QUANTITIES[0].axis}")
     handles = [
-        Line2D([], [], color=look.colour, marker=look.marker, ms=look.size, lw=1, ls=_line(method))
+        Line2D([], [], color=look.colour, marker=look.marker, ms=look.size, lw=1, ls=look.dash)
         for method, look in zip(methods, map(style.look, methods), strict=True)
     ]
     words = [style.label(method) for method in methods]
-    figure.legend(handles, words, loc="outside upper center", ncols=min(len(words), 7))
+    figure.legend(handles, words, loc="outside upper center", ncols=5, handlelength=3.2)
     style.note(figure, *notes)
     return figure
 
@@ -185,11 +194,6 @@ def _frame(axes: Axes, quantity: Quantity, first: bool, last: bool) -> None:
         axes.set_xlabel("training step (thousands)")
 
 
-def _line(method: str) -> str:
-    """Solid for local methods; others may share a colour with one of them."""
-    return "-" if method in paper.FAMILIES["local"] else "--"
-
-
 def _curve(axes: Axes, method: str, quantity: Quantity, runs: Runs, dimension: int) -> None:
     made = summary(runs, quantity.names)
     if made is None:
@@ -197,8 +201,8 @@ def _curve(axes: Axes, method: str, quantity: Quantity, runs: Runs, dimension: i
     counted = quantity.share and not any("selected_fraction" in run["curves"] for run in runs)
     look, scale = style.look(method), quantity.scale / (dimension if counted else 1)
     steps, (low, middle, high) = made[0] / 1000, scale * made[1]
-    axes.fill_between(steps, low, high, color=look.colour, alpha=0.15, linewidth=0)
-    axes.plot(steps, middle, _line(method), color=look.colour, linewidth=1)
+    axes.fill_between(steps, low, high, color=look.colour, alpha=0.1, linewidth=0)
+    axes.plot(steps, middle, ls=look.dash, color=look.colour, linewidth=1.1)
     kept = float(np.median([run["best_step"] for run in runs])) / 1000
     if steps[0] <= kept <= steps[-1]:
         y = np.interp(kept, steps, middle)

@@ -2,12 +2,13 @@
 
 Q is the share of all features that other samples of the test part select and the sample itself does
 not, mean over samples. The lines have the paper's local strength; with other local strengths, where
-such runs exist, accuracy is drawn thin.
+such runs exist, accuracy is drawn thin. A line joins only points with all their runs: means over
+other splits do not compare. Beside the paper's strengths those of tuning are shown.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean
 
@@ -24,6 +25,9 @@ from benchmark.run.records import Store
 from benchmark.tables.statistics import RUNS
 
 GLOBAL = (0.0, 1e-4, 3e-4, 5e-4, 7e-4, 1e-3)
+"""The paper's global strengths."""
+TUNED = (2e-4, 4e-4, 6e-4)
+"""Further ones of the search, whose runs exist anyhow."""
 LOCAL = (0.0, 5e-4, 1e-3, 2e-3)
 THEIRS = 1e-3
 """The local strength of the paper's figure."""
@@ -58,11 +62,17 @@ def draw(points: Points) -> Figure:
             _curve(right, dataset, {x: p.accuracy for x, p in curve.items()}, curve)
         else:
             _curve(right, dataset, {x: p.accuracy for x, p in curve.items()}, None)
+    known = sorted({strength for curve in points.values() for strength in curve})
     for axes in (left, right):
         axes.set_xlabel(r"global strength $\lambda_{\mathrm{global}}$ ($\times 10^{-4}$)")
-        axes.set_xticks([1e4 * x for x in GLOBAL], [f"{1e4 * x:g}" for x in GLOBAL])
-        axes.set_xlim(-0.5, 1e4 * GLOBAL[-1] + 0.5)
-    left.set_ylim(0, 1.06 * left.get_ylim()[1])  # the topmost marker is drawn whole
+        axes.set_xticks([1e4 * x for x in known], [f"{1e4 * x:g}" for x in known])
+        axes.set_xlim(1e4 * known[0] - 0.5, 1e4 * known[-1] + 0.5)
+    # Datasets differ tenfold, and zero is a value: logarithmic above 1 % only.
+    left.set_yscale("symlog", linthresh=1)
+    left.set_ylim(0, 1.3 * left.get_ylim()[1])  # the topmost marker is drawn whole
+    ticks = [tick for tick in (0, 0.5, 1, 3, 10, 30, 100) if tick < left.get_ylim()[1]]
+    left.set_yticks(ticks, [f"{tick:g}" for tick in ticks])
+    left.minorticks_off()
     _legend(figure, points)
     style.note(figure, *_notes(points))
     return figure
@@ -77,7 +87,7 @@ def read(store: Store) -> Points:
         chosen = store.setting(cell, "own", "default")
         assert chosen is not None
         for local in LOCAL:
-            for strength in GLOBAL:
+            for strength in sorted({*GLOBAL, *TUNED}):
                 params = {**chosen.params, "lam_global": strength, "lam_local": local}
                 records, _ = store.find(keys_of(cell, params)[1])
                 good = [r for r in records.values() if r["status"] == "ok"]
@@ -100,16 +110,18 @@ def read(store: Store) -> Points:
 def _curve(
     axes: Axes, dataset: str, values: Mapping[float, float], runs: Mapping[float, Point] | None
 ) -> None:
-    """A line; with markers if `runs` are given, hollow ones where runs are missing."""
+    """A line; with markers if `runs` are given, hollow and not joined where runs are missing."""
     look = style.DATASETS[dataset]
-    x, y = [1e4 * strength for strength in values], list(values.values())
     if runs is None:
+        x, y = [1e4 * strength for strength in values], list(values.values())
         axes.plot(x, y, color=look.colour, linewidth=0.5, alpha=0.6, zorder=1.5)
         return
-    axes.plot(x, y, color=look.colour, linewidth=1.0)
+    whole = {strength: runs[strength].runs == RUNS for strength in values}
+    joined = [(1e4 * strength, value) for strength, value in values.items() if whole[strength]]
+    if len(joined) > 1:
+        axes.plot(*zip(*joined, strict=True), color=look.colour, linewidth=1.0)
     for strength, value in values.items():
-        whole = runs[strength].runs == RUNS
-        face = look.colour if whole else "white"
+        face = look.colour if whole[strength] else "white"
         axes.plot(
             1e4 * strength, value, look.marker, ms=SIZE * look.size, mec=look.colour, mfc=face
         )
@@ -129,11 +141,28 @@ def _legend(figure: Figure, points: Points) -> None:
 
 def _notes(points: Points) -> list[str]:
     lines = {dataset: points.get((dataset, THEIRS), {}) for dataset in paper.DATASETS}
-    some = [d for d, line in lines.items() if line and len(line) < len(GLOBAL)]
+    some = [f"{d} {_strengths(line)}" for d, line in lines.items() if line and _absent(line)]
     none = [d for d, line in lines.items() if not line]
-    few = any(p.runs < RUNS for line in lines.values() for p in line.values())
+    few = [p.runs for line in lines.values() for p in line.values() if p.runs < RUNS]
     return [
-        f"Hollow: fewer than {RUNS} runs." if few else "",
-        f"Not all strengths run: {', '.join(some)} (`{COMMAND}`)." if some else "",
+        f"Hollow and not joined: means of {_span(few)} runs instead of {RUNS} (tuning stops early "
+        "where it drops a setting)."
+        if few
+        else "",
+        f"The paper's strengths that are not run: {'; '.join(some)} (`{COMMAND}`)." if some else "",
         f"Not run: {', '.join(none)}" + ("." if some else f" (`{COMMAND}`).") if none else "",
     ]
+
+
+def _absent(line: Mapping[float, Point]) -> list[float]:
+    """The paper's strengths without a run."""
+    return [strength for strength in GLOBAL if strength not in line]
+
+
+def _strengths(line: Mapping[float, Point]) -> str:
+    return ", ".join(f"{1e4 * strength:g}" for strength in _absent(line))
+
+
+def _span(counts: Sequence[int]) -> str:
+    low, high = min(counts), max(counts)
+    return f"{low}" if low == high else f"{low} to {high}"

@@ -22,7 +22,8 @@ from benchmark.tables import statistics as stats
 from benchmark.tables.transferability import SELECTORS
 
 SHOWN = SELECTORS[1:]
-OFFSETS = (-0.25, 0.0, 0.25)
+STEP = 0.25
+"""Between the selectors of a row."""
 
 
 @dataclass(frozen=True)
@@ -30,7 +31,14 @@ class Shown:
     """Mean gains with their errors, by simple model, selector and dataset."""
 
     gains: dict[tuple[str, str, str], tuple[float, float]]
+    without: dict[str, str]
+    """Dataset -> why it has no gain at all."""
     sentences: list[str]
+
+    @property
+    def selectors(self) -> list[str]:
+        """Those with a gain to draw."""
+        return [s for s in SHOWN if any(s == selector for _, selector, _ in self.gains)]
 
 
 def read(store: Store) -> Shown:
@@ -40,7 +48,10 @@ def read(store: Store) -> Shown:
         if gain is not None:
             mean, std = stats.mean_std(gain)
             gains[place] = mean, (std or 0.0) * math.sqrt(1 / len(gain) + stats.RHO)
-    return Shown(gains, selectors.missing(found))
+    away = {c.dataset for c in found.gaps if c.gap and c.gap.word == "data unavailable"}
+    known = {dataset for _, _, dataset in gains}
+    without = {d: "no data" if d in away else "not run" for d in paper.DATASETS if d not in known}
+    return Shown(gains, without, selectors.missing(found))
 
 
 def draw(shown: Shown) -> Figure:
@@ -51,14 +62,14 @@ def draw(shown: Shown) -> Figure:
         _axes(axes)
         for row, dataset in enumerate(paper.DATASETS):
             if not _row(axes, row, shown, simple, dataset):
-                _absent(axes, row)
+                style.say(axes, row, shown.without.get(dataset, "not run"))
     panels[1].set_xlabel("gain in balanced accuracy (percentage points ± corrected standard error)")
     handles = [
         Line2D([], [], marker=look.marker, ms=look.size, color=look.colour, linewidth=1.4)
-        for look in map(selectors.look, SHOWN)
+        for look in map(selectors.look, shown.selectors)
     ]
-    words = [selectors.label(selector) for selector in SHOWN]
-    figure.legend(handles, words, loc="outside upper center", ncols=len(SHOWN))
+    words = [selectors.label(selector) for selector in shown.selectors]
+    figure.legend(handles, words, loc="outside upper center", ncols=len(words))
     style.note(figure, *shown.sentences)
     return figure
 
@@ -76,11 +87,12 @@ def _axes(axes: Axes) -> None:
 def _row(axes: Axes, row: int, shown: Shown, simple: str, dataset: str) -> bool:
     """Draw a dataset's gains; False if there are none."""
     drawn = False
-    for offset, selector in zip(OFFSETS, SHOWN, strict=True):
+    for i, selector in enumerate(shown.selectors):
         if (simple, selector, dataset) not in shown.gains:
             continue
         mean, error = shown.gains[simple, selector, dataset]
-        look, y = selectors.look(selector), row + offset
+        look = selectors.look(selector)
+        y = row + STEP * (i - (len(shown.selectors) - 1) / 2)
         axes.plot((0, mean), (y, y), color=look.colour, linewidth=1.4, solid_capstyle="butt")
         axes.plot((mean - error, mean + error), (y, y), color=look.colour, linewidth=0.6)
         axes.plot(
@@ -88,9 +100,3 @@ def _row(axes: Axes, row: int, shown: Shown, simple: str, dataset: str) -> bool:
         )
         drawn = True
     return drawn
-
-
-def _absent(axes: Axes, row: int) -> None:
-    place = axes.get_yaxis_transform()
-    axes.text(0.98, row, "no runs", transform=place, ha="right", va="center",
-              fontsize=style.SMALL, color=style.GREY)  # fmt: skip

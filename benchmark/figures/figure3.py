@@ -68,6 +68,8 @@ class Shown:
     datasets: tuple[str, ...]
     timed: list[str]
     """The methods that the paper gives times of."""
+    some: dict[str, int]
+    """Methods without all cells, and on how many of the datasets they have one."""
 
 
 def read(store: Store) -> Shown:
@@ -81,12 +83,17 @@ def read(store: Store) -> Shown:
         title = f"paper and ours, {len(datasets)} dataset{'s' if len(datasets) > 1 else ''}"
         same = _panels(printed, paper.METHODS, datasets)
         rows.append((title, same, _panels(ours, have, datasets)))
-    return Shown(rows, have, datasets, numbers.methods_of(TIMES))
+    some = {
+        m: sum(numbers.mean(table, m, d) is not None for d in datasets)
+        for m in paper.METHODS
+        if m not in have
+    }
+    return Shown(rows, have, datasets, numbers.methods_of(TIMES), some)
 
 
 def draw(shown: Shown) -> Figure:
     rows, have = shown.rows, shown.have
-    figure = style.figure(style.TWO_COLUMNS, 0.5 + 2.1 * len(rows))
+    figure = style.figure(style.TWO_COLUMNS, 0.6 + 2.5 * len(rows))
     grid = figure.subplots(len(rows), 3, sharey=True, squeeze=False)
     for i, (title, hollow, filled) in enumerate(rows):
         grid[i][0].set_ylabel(f"{title}\nnormalised accuracy")
@@ -190,11 +197,23 @@ def _names(axes: Axes, hollow: Points, filled: Points) -> None:
 
 
 def _missing(shown: Shown) -> list[str]:
-    have, datasets, (_, _, ours) = shown.have, shown.datasets, shown.rows[-1]
-    absent = [method for method in paper.METHODS if method not in have]
+    have, datasets, (_, theirs, ours) = shown.have, shown.datasets, shown.rows[-1]
+    some = [f"{style.label(m)} ({n} of {len(datasets)})" for m, n in shown.some.items() if n]
+    never = [m for m, n in shown.some.items() if not n]
     rest = [m for m in shown.timed if m in have and m not in ours[1]]
+    unprinted = [m for m in ours[0] if m not in theirs[0]]
     return [
         f"Ours: {', '.join(datasets)}." if 0 < len(datasets) < len(paper.DATASETS) else "",
-        numbers.missing(absent, "table2"),
-        f"Not timed yet: {', '.join(map(style.label, rest))}." if rest else "",
+        f"In d ours alone, since the paper prints no features of {_named(unprinted)}."
+        if unprinted
+        else "",
+        f"Not run on all of these datasets: {', '.join(some)} ({numbers.command('table2')})."
+        if some
+        else "",
+        numbers.missing(never, "table2"),
+        f"Not timed yet: {_named(rest)}." if rest else "",
     ]
+
+
+def _named(methods: Sequence[str]) -> str:
+    return ", ".join(map(style.label, methods))

@@ -1,16 +1,18 @@
 """Figure 4: on synthetic data, do methods that predict well also select the right features?
 
-Left: F1 of the selected features against accuracy, normalised per dataset between the paper's worst
-and best method. Right: rank of F1 minus rank of accuracy; positive means better predictions than
+Left: F1 of the selected features against accuracy, normalised per dataset between the worst and the
+best number shown. Right: rank of F1 minus rank of accuracy; positive means better predictions than
 features, which is what a predictor that reads its selector's mask would show. Above the paper's
 numbers; below ours, with the paper's for the same methods.
 """
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean
+from typing import Any
 
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
@@ -18,7 +20,6 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
-from benchmark import paper
 from benchmark.figures import labels, numbers, style
 from benchmark.figures.style import Points
 from benchmark.run.records import Store
@@ -27,10 +28,10 @@ from benchmark.tables.recipes import Metric
 
 TABLE = 22
 DATASETS = ("syn1", "syn2", "syn3")
-SHADES = (1.0, 0.65, 0.35)
-"""Of the bars of the three datasets."""
-LOW, HIGH = style.BLUE, style.VERMILION
-"""Colours of non-positive and positive rank differences."""
+SHADES = ("#2b2b2b", "#7a7a7a", "#bdbdbd")
+"""Of the bars of the three datasets; colours are the methods'."""
+
+SMALL: Any = {"fontsize": style.SMALL, "color": style.GREY}
 
 Value = Callable[[str, str, Metric], float | None]
 Bars = Mapping[str, Sequence[float]]
@@ -56,31 +57,34 @@ def read(store: Store) -> Shown:
         return numbers.mean(table, method, dataset, metric)
 
     have = [method for method in methods if _complete(ours, method)]
+    theirs = _points(printed, methods, rulers((printed, methods)))
     rows: list[tuple[str, Points, Points, Bars, Bars]] = [
-        ("paper", _points(printed, methods), {}, _as_printed(methods), {})
+        ("paper", theirs, {}, _as_printed(methods), {})
     ]
     if len(have) > 1:
+        both = rulers((printed, have), (ours, have))
+        points = _points(printed, have, both), _points(ours, have, both)
         bars = _differences(ours, have), _differences(printed, have)
-        rows.append(("paper and ours", _points(printed, have), _points(ours, have), *bars))
+        rows.append(("paper and ours", *points, *bars))
     return Shown(rows, methods, have)
 
 
 def draw(shown: Shown) -> Figure:
     rows, methods, have = shown.rows, shown.methods, shown.have
-    figure = style.figure(style.TWO_COLUMNS, 0.5 + 2.1 * len(rows))
-    grid = figure.subplots(len(rows), 2, squeeze=False, width_ratios=(1, 1.55))
+    figure = style.figure(style.TWO_COLUMNS, 0.6 + 2.3 * len(rows))
+    grid = figure.subplots(len(rows), 2, squeeze=False, width_ratios=(1, 1.35))
     for i, (title, hollow, filled, bars_, beside) in enumerate(rows):
         _scatter(grid[i][0], title, "ac"[i], hollow, filled)
         _bars(grid[i][1], "bd"[i], methods, bars_, beside)
     grid[-1][0].set_xlabel("normalised F1 of selected features")
     _methods(grid[-1][1], methods)
-    _legend(grid[0][1], len(rows) > 1)
-    if len(rows) > 1:
-        style.legend_above(grid[1][0], *style.sides())
+    _legends(grid)
     absent = [method for method in methods if method not in have]
     style.note(
         figure,
-        "Normalised per dataset: 0 is the paper's worst method, 1 its best.",
+        "Normalised per dataset: 0 is the worst and 1 the best number shown"
+        + (" (in c of both sides)." if len(rows) > 1 else "."),
+        "Bars that point up: better predictions than features. 0: the two ranks are equal.",
         f"Ranks in d are among the {len(have)} methods shown." if absent and len(rows) > 1 else "",
         numbers.missing(absent, f"table{TABLE}"),
     )
@@ -105,22 +109,39 @@ def _complete(value: Value, method: str) -> bool:
     return all(value(method, d, m) is not None for d in DATASETS for m in metrics)
 
 
-def normalised(value: Value, method: str, metric: Metric) -> float:
-    """Mean over datasets of the place between the paper's worst (0) and best (1) method."""
+Rulers = Mapping[tuple[str, Metric], tuple[float, float]]
+"""Worst and best number by dataset and metric."""
+
+
+def rulers(*sides: tuple[Value, Sequence[str]]) -> Rulers:
+    """Over all numbers of one or both sides: no place is outside of 0 and 1."""
+    found = {}
+    for dataset, metric in itertools.product(DATASETS, (numbers.FIDELITY, numbers.ACCURACY)):
+        values = [value(m, dataset, metric) for value, methods in sides for m in methods]
+        known = [value for value in values if value is not None]
+        found[dataset, metric] = min(known), max(known)
+    return found
+
+
+def normalised(value: Value, method: str, metric: Metric, ruler: Rulers) -> float:
+    """Mean over datasets of the place between the worst (0) and the best (1) number."""
     places = []
     for dataset in DATASETS:
-        cells = [c for c in paper.cells(TABLE) if (c.dataset, c.metric) == (dataset, metric.name)]
-        known = [cell.mean for cell in cells if cell.mean is not None]
+        low, high = ruler[dataset, metric]
         score = value(method, dataset, metric)
         assert score is not None
-        places.append((score - min(known)) / (max(known) - min(known)))
+        places.append((score - low) / (high - low))
     return fmean(places)
 
 
-def _points(value: Value, methods: Sequence[str]) -> Points:
-    metrics = numbers.FIDELITY, numbers.ACCURACY
-    found = {m: tuple(normalised(value, m, metric) for metric in metrics) for m in methods}
-    return {method: (x, y) for method, (x, y) in found.items()}
+def _points(value: Value, methods: Sequence[str], ruler: Rulers) -> Points:
+    return {
+        m: (
+            normalised(value, m, numbers.FIDELITY, ruler),
+            normalised(value, m, numbers.ACCURACY, ruler),
+        )
+        for m in methods
+    }
 
 
 def _as_printed(methods: Sequence[str]) -> Bars:
@@ -150,8 +171,7 @@ def _scatter(axes: Axes, title: str, letter: str, hollow: Points, filled: Points
     style.panel(axes, letter, title)
     axes.set_ylabel("normalised accuracy")
     style.pairs(axes, hollow, filled)
-    values = [value for point in [*hollow.values(), *filled.values()] for value in point]
-    low, high = min(0.0, *values) - 0.09, max(1.0, *values) + 0.09
+    low, high = -0.09, 1.09
     axes.set_xlim(low, high)
     axes.set_ylim(low, high)
     axes.plot([low, high], [low, high], color=style.PALE, linewidth=0.8, zorder=0.5)
@@ -164,18 +184,18 @@ def _bars(axes: Axes, letter: str, methods: Sequence[str], bars: Bars, beside: B
     axes.set_ylabel("F1 rank \N{MINUS SIGN} accuracy rank")
     width = 0.26
     for i, method in enumerate(methods):
-        values = bars.get(method, ())
-        for j, value in enumerate(values):
+        if method not in bars:
+            axes.text(i, 0.4, "not run", ha="center", va="bottom", rotation=90, **SMALL)
+        for j, value in enumerate(bars.get(method, ())):
             x = i + (j - 1) * width
-            colour = HIGH if value > 0 else LOW
-            # Zero is a value too, so its bar has a height.
-            low, height = (value, -value) if value < 0 else (0.0, value)
-            if value == 0:
-                low, height = -0.15, 0.3
-            axes.bar(x, height, width * 0.9, low, color=colour, alpha=SHADES[j], zorder=2)
-            if method in beside:
-                theirs = beside[method][j]
-                axes.plot(x, theirs, "D", ms=3, mfc="white", mec=style.BLACK, mew=0.7, zorder=3)
+            axes.bar(x, value, width * 0.9, color=SHADES[j], linewidth=0, zorder=2)
+            theirs = beside[method][j] if method in beside else None
+            if value == 0:  # is a value too, and would not be seen
+                above = theirs is None or not 0 < theirs < 3
+                y, va = (0.25, "bottom") if above else (-0.25, "top")
+                axes.text(x, y, "0", ha="center", va=va, **SMALL)
+            if theirs is not None:
+                axes.plot(x, theirs, "D", ms=3, mfc="white", mec=style.VERMILION, mew=0.8, zorder=3)
     axes.axhline(0, color=style.BLACK, linewidth=0.6, zorder=1)
     axes.set_xlim(-0.6, len(methods) - 0.4)
     axes.set_ylim(-9, 9)
@@ -192,10 +212,11 @@ def _methods(axes: Axes, methods: Sequence[str]) -> None:
     style.stand_out(axes.get_xticklabels(), methods)
 
 
-def _legend(axes: Axes, both: bool) -> None:
-    handles: list[Artist] = [Patch(color=style.BLACK, alpha=shade, linewidth=0) for shade in SHADES]
-    words = ["Syn1", "Syn2", "Syn3"]
-    if both:
-        handles.append(Line2D([], [], marker="D", ms=3, ls="", mfc="white", mec=style.BLACK))
-        words.append("paper (in d)")
-    style.legend_above(axes, handles, words)
+def _legends(grid: Any) -> None:
+    """The datasets above b; what is the paper's and what ours above c and d."""
+    shades: list[Artist] = [Patch(color=shade, linewidth=0) for shade in SHADES]
+    style.legend_above(grid[0][1], shades, ["Syn1", "Syn2", "Syn3"])
+    if len(grid) > 1:
+        diamond = Line2D([], [], marker="D", ms=3, ls="", mfc="white", mec=style.VERMILION)
+        style.legend_above(grid[1][0], *style.sides())
+        style.legend_above(grid[1][1], [diamond, Patch(color=SHADES[1])], ["paper", "ours"])

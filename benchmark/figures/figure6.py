@@ -1,7 +1,8 @@
 """Figure 6: how a ProtoGate on colon comes to its diagnosis of a new patient.
 
 A map of the prototypes, which are the masked training samples, and the first test sample among
-them. UMAP keeps neighbours together and not distances, so those that count are listed.
+them; beside it the surroundings of that sample alone, where neighbours lie side by side. UMAP keeps
+neighbours together and not distances, so those that count are listed.
 """
 
 from __future__ import annotations
@@ -10,18 +11,17 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
+from matplotlib.patches import Rectangle
 
 from benchmark.experiments.specimen import Explained, Specimen
 from benchmark.figures import labels, specimens, style
 from benchmark.run.records import Store
 
 DATASET = "colon"
-NAMES = {"-1": "cancer", "1": "normal"}
-"""Alon et al. took 40 tumours and 22 normal tissues, which are the sizes of these classes."""
 LOOKS = {"cancer": style.Look(style.ORANGE, "s", 4.2), "normal": style.Look(style.BLUE, "o", 4.6)}
 QUERY = 0
-CORNERS = ((0, 1), (1, 0), (0, 0), (1, 1))
-
+ROOM = 0.25
+"""Around the nearest prototypes in the second map, as a share of their extent."""
 
 Shown = tuple[Specimen, Explained, list[str]]
 
@@ -32,21 +32,27 @@ def read(store: Store) -> Shown:
 
 def draw(data: Shown) -> Figure:
     shown, explained, sentences = data
-    names = [NAMES[name] for name in shown.classes]
-    figure = style.figure(style.ONE_COLUMN, 3.0)
-    axes = figure.subplots()
-    axes.set_xlabel("UMAP 1")
-    axes.set_ylabel("UMAP 2", labelpad=2)
-    axes.set_xticks([])
-    axes.set_yticks([])
-    axes.margins(0.08)
-    _prototypes(axes, shown, explained, names)
-    _nearest(axes, explained)
-    _query(axes, explained, LOOKS[names[explained.predictions[QUERY]]])
-    _words(figure, shown, explained, names)
-    style.note(figure, *sentences)
+    names = specimens.classes(shown)
+    figure = style.figure(style.TWO_COLUMNS, 2.9)
+    whole, near = figure.subplots(1, 2)
+    for axes, letter, title in (
+        (whole, "a", "all prototypes"),
+        (near, "b", "the nearest prototypes of the new patient"),
+    ):
+        style.panel(axes, letter, title)
+        axes.set_xlabel("UMAP 1")
+        axes.set_xticks([])
+        axes.set_yticks([])
+        _prototypes(axes, shown, explained, names)
+        _query(axes, explained, LOOKS[names[explained.predictions[QUERY]]])
+    whole.set_ylabel("UMAP 2", labelpad=2)
+    whole.margins(0.08)
+    _enlarge(whole, near, explained)
+    _nearest(near, explained)
+    _legend(figure, names)
+    style.note(figure, _votes(shown, explained, names), *sentences)
     style.settle(figure)
-    _numbers(axes, explained)
+    _numbers(near, explained)
     return figure
 
 
@@ -54,6 +60,28 @@ def _prototypes(axes: Axes, shown: Specimen, explained: Explained, names: list[s
     for (x, y), code in zip(explained.map["train"], shown.labels["train"], strict=True):
         look = LOOKS[names[code]]
         axes.plot(x, y, look.marker, ms=look.size, color=look.colour, mec="white", mew=0.4)
+
+
+def _query(axes: Axes, explained: Explained, look: style.Look) -> None:
+    """Below the prototypes, which it would hide."""
+    place = explained.map["test"][QUERY]
+    axes.plot(*place, "*", ms=11, mfc=look.colour, mec=style.BLACK, mew=0.9, zorder=1.8)
+
+
+def _enlarge(whole: Axes, near: Axes, explained: Explained) -> None:
+    """Limit one panel to the query and its nearest, and frame that part in the other."""
+    places = np.vstack(
+        [explained.map["train"][explained.nearest[QUERY]], explained.map["test"][QUERY]]
+    )
+    low, high = places.min(axis=0), places.max(axis=0)
+    room = np.maximum(ROOM * (high - low).max(), 0.05)
+    (x0, y0), (x1, y1) = low - room, high + room
+    near.set(xlim=(x0, x1), ylim=(y0, y1))
+    near.spines[:].set(visible=True, color=style.GREY)
+    whole.add_patch(
+        Rectangle((x0, y0), x1 - x0, y1 - y0, fc="none", ec=style.GREY, linewidth=0.7, zorder=4)
+    )
+    whole.annotate("b", (x1, y1), (2, 0), textcoords="offset points", fontweight="bold", va="top")
 
 
 def _nearest(axes: Axes, explained: Explained) -> None:
@@ -67,59 +95,33 @@ def _nearest(axes: Axes, explained: Explained) -> None:
 
 def _numbers(axes: Axes, explained: Explained) -> None:
     """Which of the rings is the nearest, the second and so on."""
+    near = explained.map["train"][explained.nearest[QUERY]]
     names = [
         labels.Name(x, y, str(number), size=8, weight="bold")
-        for number, (x, y) in enumerate(explained.map["train"][explained.nearest[QUERY]], start=1)
+        for number, (x, y) in enumerate(near, start=1)
     ]
-    points = [*explained.map["train"], explained.map["test"][QUERY]]
-    labels.place(axes, names, avoid=[(x, y) for x, y in points])
+    star = tuple(explained.map["test"][QUERY])
+    points = [(x, y) for x, y in explained.map["train"]]
+    labels.place(axes, names, [*points, star], [(star, (x, y)) for x, y in near])
 
 
-def _query(axes: Axes, explained: Explained, look: style.Look) -> None:
-    place = explained.map["test"][QUERY]
-    axes.plot(*place, "*", ms=13, mfc=look.colour, mec=style.BLACK, mew=0.9, zorder=4)
-
-
-def _words(figure: Figure, shown: Specimen, explained: Explained, names: list[str]) -> None:
-    """Who is who, and the votes with their distances."""
+def _legend(figure: Figure, names: list[str]) -> None:
     handles = [
-        Line2D([], [], marker=LOOKS[name].marker, ls="", ms=LOOKS[name].size, color=LOOKS[name].colour)
-        for name in names
-    ]  # fmt: skip
+        Line2D([], [], marker=look.marker, ls="", ms=look.size, color=look.colour)
+        for look in map(LOOKS.__getitem__, names)
+    ]
     handles.append(Line2D([], [], marker="*", ls="", ms=9, mfc="white", mec=style.BLACK, mew=0.9))
-    words = [*(f"{name} prototype" for name in names), "new patient"]
-    figure.legend(handles, words, loc="outside upper left", ncols=3, columnspacing=0.8)
-    nearest = explained.nearest[QUERY]
-    lines = [
-        f"{number}  {names[shown.labels['train'][prototype]]}, distance {distance:.2f}"
-        for number, (prototype, distance) in enumerate(
-            zip(nearest, explained.distances[QUERY], strict=True), start=1
-        )
+    words = [*(f"{name} prototype" for name in names), "new patient, in the predicted colour"]
+    figure.legend(handles, words, loc="outside upper left", ncols=3)
+
+
+def _votes(shown: Specimen, explained: Explained, names: list[str]) -> str:
+    """Who is nearest, how near, and what follows from it."""
+    pairs = zip(explained.nearest[QUERY], explained.distances[QUERY], strict=True)
+    votes = [
+        f"{number} {names[shown.labels['train'][prototype]]} ({distance:.2f})"
+        for number, (prototype, distance) in enumerate(pairs, start=1)
     ]
     predicted = names[explained.predictions[QUERY]]
     true = names[shown.labels["test"][QUERY]]
-    lines.append(f"predicted {predicted}; in truth {true}")
-    (axes,) = figure.axes
-    (x, y), crowd = _free_corner(explained)
-    if crowd:  # no corner is free: make room below the map
-        low, high = axes.get_ylim()
-        axes.set_ylim(low - 0.36 * (high - low), high)
-        x, y = 0, 0
-    axes.text(
-        0.02 + 0.96 * x, 0.02 + 0.96 * y, "\n".join(lines), transform=axes.transAxes,
-        ha="right" if x else "left", va="top" if y else "bottom", ma="left",
-        fontsize=style.SMALL, linespacing=1.35,
-    )  # fmt: skip
-
-
-def _free_corner(explained: Explained) -> tuple[tuple[int, int], int]:
-    """The corner with the fewest points, and how many; (0, 1) is the upper left."""
-    drawn = np.vstack([explained.map["train"], explained.map["test"][QUERY]])
-    low, high = drawn.min(axis=0), drawn.max(axis=0)
-    places = (drawn - low) / np.maximum(high - low, 1e-9)
-
-    def crowd(corner: tuple[int, int]) -> int:
-        return int((np.abs(places - corner) < (0.62, 0.3)).all(axis=1).sum())
-
-    best = min(CORNERS, key=crowd)
-    return best, crowd(best)
+    return f"Nearest, with distance: {', '.join(votes)}; predicted {predicted}, in truth {true}."

@@ -20,7 +20,9 @@ from benchmark.tables.table import Table
 
 TABLE = 10
 LEAST = 0.01
-"""Per cent: where the axis begins. A whisker that reaches zero ends there."""
+"""Per cent: where the axis begins."""
+SHORT = 0.5
+"""Of the mean: where a whisker that reaches zero, which a logarithmic axis has not, ends in an arrow."""
 
 Cell = tuple[float, float]
 """A share and its standard deviation, in per cent of all features."""
@@ -40,6 +42,11 @@ class Shown:
         """Whether we have some cell of a method."""
         return any(self.ours[method, dataset] for dataset in paper.DATASETS)
 
+    def run(self, dataset: str) -> str:
+        """How many methods we have a cell of on a dataset."""
+        number = sum(self.ours[method, dataset] is not None for method in self.methods)
+        return f"{number} of {len(self.methods)} methods" if number else "not run"
+
 
 def read(store: Store) -> Shown:
     table = numbers.real(store)
@@ -57,15 +64,18 @@ def read(store: Store) -> Shown:
 
 def draw(data: Shown) -> Figure:
     shown = data.methods
-    figure = style.figure(style.TWO_COLUMNS, 0.9 + 0.3 * len(shown))
+    figure = style.figure(style.TWO_COLUMNS, 0.9 + 0.33 * len(shown))
     grid = figure.subplots(2, 4, sharex=True, sharey=True).flatten()
     for axes, dataset in zip(grid, paper.DATASETS, strict=False):
-        title = f"{dataset}, {data.features[dataset]:,} features"
+        some = any(data.ours[method, dataset] for method in shown)
+        title = f"{dataset}, {data.features[dataset]:,} features\nours: {data.run(dataset)}"
         axes.set_title(title, loc="left", fontsize=style.SMALL)
         _axes(axes, shown)
         for row, method in enumerate(shown):
-            _point(axes, row + 0.17, method, data.printed[method, dataset], hollow=True)
-            _point(axes, row - 0.17, method, data.ours[method, dataset], hollow=False)
+            theirs, ours = data.printed[method, dataset], data.ours[method, dataset]
+            _point(axes, row - 0.17, method, theirs, hollow=True)
+            _point(axes, row + 0.17, method, ours, hollow=False)
+            _blank(axes, row, theirs, ours, some)
     for axes in (grid[0], grid[4]):
         style.stand_out(axes.get_yticklabels(), shown)
     _explain(grid[-1])
@@ -118,15 +128,28 @@ def _point(axes: Axes, row: float, method: str, cell: Cell | None, hollow: bool)
         return
     look, (share, spread) = style.look(method), cell
     if spread:
-        ends = max(share - spread, LEAST), share + spread
+        zero = share - spread < LEAST
+        ends = SHORT * share if zero else share - spread, share + spread
         axes.plot(ends, (row, row), color=look.colour, linewidth=0.7)
+        if zero:
+            axes.plot(ends[0], row, "<", ms=2.5, mew=0, color=look.colour)
     face = {"mfc": "white", "mew": 0.8} if hollow else {"mew": 0.0}
     size = 0.75 * look.size
     axes.plot(max(share, LEAST), row, look.marker, ms=size, color=look.colour, **face)
+
+
+def _blank(axes: Axes, row: int, theirs: Cell | None, ours: Cell | None, some: bool) -> None:
+    """Why a row has no point of one side, or of both, where the title does not say so."""
+    reasons = ["not run"] * (some and ours is None) + ["not printed"] * (theirs is None)
+    shares = [cell[0] for cell in (theirs, ours) if cell]
+    if reasons:  # at the end that is further from the point
+        style.say(axes, row, ", ".join(reasons), right=not shares or max(shares) < 3)
 
 
 def _explain(axes: Axes) -> None:
     axes.set_axis_off()
     handles, words = style.sides()
     handles.append(Line2D([], [], color=style.BLACK, linewidth=0.7))
-    axes.legend(handles, [*words, "± between samples"], loc="center left")
+    handles.append(Line2D([], [], marker="<", ms=2.5, color=style.BLACK, linewidth=0.7))
+    words += ["± between samples", "± that reaches zero"]
+    axes.legend(handles, words, loc="center left")

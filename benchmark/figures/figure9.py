@@ -44,9 +44,10 @@ def read(store: Store) -> Shown:
     found: dict[tuple[str, str], Specimen] = {}
     missing: dict[tuple[str, str], str] = {}
     for dataset in paper.DATASETS:
-        for method in METHODS:
+        for method in reversed(METHODS):  # ProtoGate's split is then that of the others
+            beside = found.get((METHODS[-1], dataset))
             try:
-                found[method, dataset] = specimens.read(store, method, dataset)
+                found[method, dataset] = specimens.read(store, method, dataset, beside)
             except UserError as error:
                 missing[method, dataset] = str(error)
     if not found:
@@ -105,13 +106,13 @@ def _panel(axes: Axes, shown: Specimen) -> AxesImage:
     axes.grid(visible=False)
     axes.spines[:].set_visible(True)
     axes.set_xticks(range(int(end) + 1), TICKS[: int(end) + 1])
-    _classes(axes, labels, shown.classes)
+    _classes(axes, labels, specimens.classes(shown))
     open_ = (masks > 0).sum(axis=1).mean()
     axes.set_title(f"{open_:,.0f} open", loc="right", fontsize=style.SMALL)
     return picture
 
 
-def _classes(axes: Axes, labels: NDArray[np.int64], names: tuple[str, ...]) -> None:
+def _classes(axes: Axes, labels: NDArray[np.int64], names: list[str]) -> None:
     sizes = np.bincount(labels, minlength=len(names))
     ends = np.cumsum(sizes)
     for end in ends[:-1]:
@@ -136,7 +137,7 @@ def _absent(axes: Axes) -> None:
 
 def _note(found: Mapping[tuple[str, str], Specimen], datasets: list[str]) -> list[str]:
     """What is shown, with which settings, and what is missing."""
-    spec = next(iter(found.values())).spec
+    splits = {f"repeat {s.spec.repeat}, fold {s.spec.fold}" for s in found.values()}
     untuned = [f"{style.label(m)} on {d}" for (m, d), s in found.items() if s.origin == "default"]
     absent = [m for m in METHODS if any((m, d) not in found for d in datasets)]
     where = [d for d in datasets if any((m, d) not in found for m in METHODS)]
@@ -145,10 +146,10 @@ def _note(found: Mapping[tuple[str, str], Specimen], datasets: list[str]) -> lis
     )
     others = [dataset for dataset in paper.DATASETS if dataset not in datasets]
     return [
-        f"Test samples of repeat {spec.repeat}, fold {spec.fold}; open: mean number of open gates.",
+        f"Test samples of {' and '.join(sorted(splits))}; open: mean number of open gates.",
         f"Default settings, not tuned: {style.several(untuned, 4)}." if untuned else "",
         f"Not fitted yet: `{command}`." if absent else "",
-        f"Nothing fitted on {', '.join(others)} (`python -m benchmark specimen --models "
+        f"Only {', '.join(datasets)}: nothing fitted on {', '.join(others)} (`python -m benchmark specimen --models "
         f"{','.join(METHODS)} --datasets {others[0]}`)."
         if others
         else "",

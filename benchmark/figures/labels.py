@@ -18,10 +18,17 @@ from benchmark.figures.style import BLACK, SMALL
 Point = tuple[float, float]
 
 # Right, left, above, below and the corners between, from near to far: the first that fits wins.
-# The far ones get a line to their point.
-DIRECTIONS = ((1, 0), (-1, 0), (0, 1), (0, -1), (1, 1), (1, -1), (-1, 1), (-1, -1))
-NEAR, FAR = (1.8, 4.0), (8.0, 13.0, 19.0)
+# The far ones get a line to their point. A half: the word begins or ends above or below the point.
+DIRECTIONS = (
+    *((1, 0), (-1, 0), (0, 1), (0, -1), (1, 1), (1, -1), (-1, 1), (-1, -1)),
+    *((0.5, 1), (0.5, -1), (-0.5, 1), (-0.5, -1)),
+)
+NEAR, FAR = (1.8, 4.0), (8.0, 13.0, 19.0, 27.0, 36.0)
 """Distances from the marker in points of the page."""
+LINE = 6
+"""How much worse lines are than words: one through a word covers little, and spoils it all."""
+ROUNDS = 4
+"""The first name is placed before there are others to mind, so it is placed again."""
 
 
 class Box(NamedTuple):
@@ -53,6 +60,17 @@ def of_method(method: str, x: float, y: float) -> Name:
     return Name(x, y, style.label(method), look.size, colour, weight)
 
 
+class _Place(NamedTuple):
+    """Where a name could be written."""
+
+    offset: Point
+    """Of the text's lower left corner from the point."""
+    box: Box
+    leader: list[Box]
+    """The line to the point, where the name is far from it."""
+    distance: float
+
+
 def place(
     axes: Axes,
     names: Sequence[Name],
@@ -65,61 +83,104 @@ def place(
     """
     assert isinstance(axes.figure, Figure)
     scale = axes.figure.dpi / 72
-    points = [(n.x, n.y) for n in names] + list(avoid)
-    taken = [_square(_on_page(axes, point), 3.2 * scale) for point in points]
+    # A star's points are thin: names may come nearer than its size says.
+    taken = [_square(_on_page(axes, (n.x, n.y)), min(0.6 * n.size, 4.5) * scale) for n in names]
+    taken += [_square(_on_page(axes, point), 3.2 * scale) for point in avoid]
     for start, end in lines:
         taken += _along(_on_page(axes, start), _on_page(axes, end), scale)
-    made = []
-    for name in names:
-        text = axes.annotate(
-            name.text,
-            (name.x, name.y),
-            xytext=(0, 0),
-            va="bottom",
-            textcoords="offset points",
-            fontsize=SMALL,
-            color=name.colour,
-            fontweight=name.weight,
-            annotation_clip=False,
-        )
-        text.set_in_layout(False)
-        extent = text.get_window_extent()
-        inside = Box(*axes.bbox.extents)
-        centre = _on_page(axes, (name.x, name.y))
-        offset, box, distance = min(
-            _places(centre, (extent.width, extent.height), name.size / 2 * scale, scale),
-            key=lambda place: _cost(
-                place[1], _leader(centre, place[1], place[2], scale), place[2], taken, inside
-            ),
-        )
-        text.set_position((offset[0] / scale, offset[1] / scale))
-        taken += [box, *_leader(centre, box, distance, scale)]
-        made.append(text)
-        if distance in FAR:
-            _line(axes, name, centre, box)
+    made = [_written(axes, name) for name in names]
+    centres = [_on_page(axes, (name.x, name.y)) for name in names]
+    candidates = [
+        list(_places(centre, text, name.size / 2 * scale, scale))
+        for name, text, centre in zip(names, made, centres, strict=True)
+    ]
+    chosen = _arranged(candidates, taken, Box(*axes.bbox.extents))
+    for name, text, centre, found in zip(names, made, centres, chosen, strict=True):
+        text.set_position((found.offset[0] / scale, found.offset[1] / scale))
+        if found.distance in FAR:
+            _line(axes, name, centre, found.box, scale)
     return made
 
 
-def _places(
-    centre: Point, size: tuple[float, float], reach: float, scale: float
-) -> Iterable[tuple[Point, Box, float]]:
-    """Offsets of a text's lower left corner, the box it would fill, and its distance."""
-    width, height = size
+def _written(axes: Axes, name: Name) -> Annotation:
+    text = axes.annotate(
+        name.text,
+        (name.x, name.y),
+        xytext=(0, 0),
+        va="bottom",
+        textcoords="offset points",
+        fontsize=SMALL,
+        color=name.colour,
+        fontweight=name.weight,
+        annotation_clip=False,
+    )
+    text.set_in_layout(False)
+    return text
+
+
+def _arranged(
+    candidates: Sequence[Sequence[_Place]], taken: Sequence[Box], inside: Box
+) -> list[_Place]:
+    """A place per name, the better of two tries: who comes first decides what is left for others."""
+    alone = [[_cost(place, taken, inside) for place in places] for places in candidates]
+    order = list(range(len(candidates)))
+    tries = [_settled(candidates, alone, way) for way in (order, order[::-1])]
+    _, best = min(tries, key=lambda found: found[0])
+    return [candidates[i][best[i]] for i in order]
+
+
+def _settled(
+    candidates: Sequence[Sequence[_Place]], alone: Sequence[Sequence[float]], order: Sequence[int]
+) -> tuple[float, dict[int, int]]:
+    """Each name at its best beside the names placed before, then again beside all others, until
+    none moves. Returns the sum of what the names cost, and which place each has."""
+    chosen: dict[int, int] = {}
+    total = 0.0
+    for _ in range(ROUNDS):
+        before, total = dict(chosen), 0.0
+        for i in order:
+            others = [candidates[j][k] for j, k in chosen.items() if j != i]
+            costs = [
+                cost + 100 * round(sum(_clash(place, other) for other in others))
+                for place, cost in zip(candidates[i], alone[i], strict=True)
+            ]
+            chosen[i] = costs.index(min(costs))
+            total += min(costs)
+        if chosen == before:
+            break
+    return total, chosen
+
+
+def _places(centre: Point, text: Annotation, reach: float, scale: float) -> Iterable[_Place]:
+    """Where a name can be, from near to far."""
+    extent = text.get_window_extent()
+    width, height = extent.width, extent.height
     for distance, (dx, dy) in itertools.product(NEAR + FAR, DIRECTIONS):
-        step = (reach + distance * scale) * (0.75 if dx and dy else 1)
-        left = {1: step, 0: -width / 2, -1: -step - width}[dx]
+        step = (reach + distance * scale) * (0.75 if abs(dx * dy) == 1 else 1)
+        left = {1: step, 0.5: 0, 0: -width / 2, -0.5: -width, -1: -step - width}[dx]
         low = {1: step - 0.15 * height, 0: -0.5 * height, -1: -step - 0.85 * height}[dy]
         x, y = centre[0] + left, centre[1] + low
-        yield (left, low), Box(x, y, x + width, y + height), distance
+        box = Box(x, y, x + width, y + height)
+        yield _Place((left, low), box, _leader(centre, box, distance, scale), distance)
 
 
-def _cost(
-    box: Box, leader: Sequence[Box], distance: float, taken: Sequence[Box], inside: Box
-) -> float:
+def _cost(place: _Place, taken: Sequence[Box], inside: Box) -> float:
     """Area covered by the name and its line, mostly; where nothing is covered the nearest."""
-    covered = sum(_overlap(part, other) for part in (box, *leader) for other in taken)
-    outside = _overlap(box, box) - _overlap(box, inside)
-    return 100 * round(covered + 3 * outside) + distance
+    outside = _overlap(place.box, place.box) - _overlap(place.box, inside)
+    return 100 * round(_covered(place, taken) + 3 * outside) + place.distance
+
+
+def _covered(place: _Place, taken: Sequence[Box]) -> float:
+    """How much of what is there the name and its line would cover."""
+    text = sum(_overlap(place.box, other) for other in taken)
+    return text + LINE * sum(_overlap(part, other) for part in place.leader for other in taken)
+
+
+def _clash(one: _Place, other: _Place) -> float:
+    """How much two names are in each other's way."""
+    lines = sum(_overlap(one.box, part) for part in other.leader)
+    lines += sum(_overlap(a, b) for a in one.leader for b in (other.box, *other.leader))
+    return _overlap(one.box, other.box) + LINE * lines
 
 
 def _overlap(a: Box, b: Box) -> float:
@@ -160,10 +221,13 @@ def _nearest(point: Point, box: Box) -> Point:
     return min(max(point[0], box.x0), box.x1), min(max(point[1], box.y0), box.y1)
 
 
-def _line(axes: Axes, name: Name, centre: Point, box: Box) -> None:
-    """From a far name to its point."""
+def _line(axes: Axes, name: Name, centre: Point, box: Box, scale: float) -> None:
+    """From a point to its far name, ending before the letters."""
     x, y = _nearest(centre, box)
-    if math.hypot(x - centre[0], y - centre[1]) < 1:
+    length = math.dist(centre, (x, y))
+    if length < 1:
         return
-    near = axes.transData.inverted().transform((x, y))
+    share = max(0.0, 1 - 1.5 * scale / length)
+    end = centre[0] + share * (x - centre[0]), centre[1] + share * (y - centre[1])
+    near = axes.transData.inverted().transform(end)
     axes.plot([name.x, near[0]], [name.y, near[1]], color=name.colour, linewidth=0.4, zorder=1.5)

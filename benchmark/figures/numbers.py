@@ -71,7 +71,9 @@ def dimension(dataset: str) -> int:
 def missing(methods: Iterable[str], table: str) -> str:
     """The note on methods without numbers of ours; empty if there are none."""
     labels = [style.label(method) for method in methods]
-    if not labels:
-        return ""
-    command = f"python -m benchmark reproduce {table}"
-    return f"Not run yet: {', '.join(labels)} (`{command}`)."
+    return f"Not run yet: {', '.join(labels)} ({command(table)})." if labels else ""
+
+
+def command(table: str) -> str:
+    """What does the runs that are missing, as a note has it."""
+    return f"`python -m benchmark reproduce {table}`"

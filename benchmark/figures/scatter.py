@@ -6,7 +6,8 @@ scales of their own. The colour is the ledger's verdict (`python -m benchmark co
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from matplotlib.axes import Axes
@@ -76,26 +77,33 @@ class Shown:
     """How many cells of each panel the paper prints."""
     whole: int
     """How many it prints at all."""
+    elsewhere: dict[str, int]
+    """Verdicts on cells without a point, so that the legend and the ledger add up."""
 
 
 def read(store: Store) -> Shown:
     lines = ledger.lines(store)
+    panels = [compared(lines, panel) for panel in PANELS]
+    verdicts = Counter(line.verdict.word for line in lines)
+    verdicts.subtract(point.word for points in panels for point in points)
     return Shown(
-        [compared(lines, panel) for panel in PANELS],
+        panels,
         [sum(line.printed.metric in panel.metrics for line in lines) for panel in PANELS],
         len(lines),
+        {word: verdicts[word] for word in LOOKS if verdicts[word]},
     )
 
 
 def draw(data: Shown) -> Figure:
-    figure = style.figure(style.TWO_COLUMNS, 3.5)
+    figure = style.figure(style.TWO_COLUMNS, 3.7)
     places = figure.subplot_mosaic([[0, 0, 1, 2, 3], [0, 0, 4, 5, 6]], width_ratios=(1, 1, 1, 1, 1))
     for i, (panel, cells) in enumerate(zip(PANELS, data.panels, strict=True)):
         axes = places[i]
-        axes.set_title(panel.title, loc="left", fontsize=style.TEXT if i == 0 else style.SMALL)
+        size = style.TEXT if i == 0 else style.SMALL
+        axes.set_title(panel.title, loc="left", fontsize=size, pad=12)
+        _count(axes, f"{len(cells)} of {data.printed[i]}")
         _diagonal(axes, cells, panel)
         _points(axes, cells)
-        _count(axes, f"{len(cells)} of {data.printed[i]}", corner=bool(cells))
     places[0].set_xlabel("paper")
     places[0].set_ylabel("ours")
     every = [point for cells in data.panels for point in cells]
@@ -104,6 +112,7 @@ def draw(data: Shown) -> Figure:
         figure,
         f"{len(every)} of {data.whole} printed cells have a complete number of ours beside them; "
         f"`python -m benchmark compare` says why for the others.",
+        _elsewhere(data.elsewhere),
     )
     style.settle(figure)
     _name(places[0], data.panels[0])
@@ -125,12 +134,24 @@ def compared(lines: Sequence[Line], panel: Panel) -> list[Point]:
     ]
 
 
-def _count(axes: Axes, text: str, corner: bool) -> None:
-    """How many of the panel's cells are drawn: in the corner, or in the middle of an empty panel."""
-    x, y = (0.97, 0.03) if corner else (0.5, 0.5)
-    ha, va = ("right", "bottom") if corner else ("center", "center")
-    small = {"fontsize": style.SMALL, "color": style.GREY}
-    axes.text(x, y, text, small, ha=ha, va=va, transform=axes.transAxes)
+def _count(axes: Axes, text: str) -> None:
+    """How many of the panel's cells are drawn, between its title and its points."""
+    axes.annotate(
+        text,
+        (0, 1),
+        (0, 3),
+        "axes fraction",
+        "offset points",
+        fontsize=style.SMALL,
+        color=style.GREY,
+    )
+
+
+def _elsewhere(counts: Mapping[str, int]) -> str:
+    if not counts:
+        return ""
+    words = ", ".join(f"{number} {word}" for word, number in counts.items())
+    return f"Verdicts on cells without a point (a number is missing, or settings were counted): {words}."
 
 
 def _diagonal(axes: Axes, cells: Sequence[Point], panel: Panel) -> None:
@@ -156,7 +177,6 @@ def _diagonal(axes: Axes, cells: Sequence[Point], panel: Panel) -> None:
 
 
 def _points(axes: Axes, cells: Sequence[Point]) -> None:
-    # What differs is drawn last, on top.
     for word, look in LOOKS.items():
         own = [point for point in cells if point.word == word]
         axes.plot(
@@ -168,6 +188,7 @@ def _points(axes: Axes, cells: Sequence[Point]) -> None:
             mec="white",
             mew=0.3,
             ls="",
+            zorder=2.5 if word == "different" else 2,  # on top
         )
 
 

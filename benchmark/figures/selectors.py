@@ -20,11 +20,16 @@ TITLES = {
 """The printed SVM is the polynomial one; the paper's text says RBF."""
 
 
-def read(store: Store) -> Transferability:
-    """What the records tell; a UserError if they tell nothing of any selector."""
-    found = store.once(
+def find(store: Store) -> Transferability:
+    """What the records tell."""
+    return store.once(
         ("transferability", paper.DATASETS), lambda: transferability.build(store, paper.DATASETS)
     )
+
+
+def read(store: Store) -> Transferability:
+    """The same; a UserError if they tell nothing of any selector."""
+    found = find(store)
     if not any(cell.complete and cell.selector != NONE for cell in found.cells.values()):
         raise UserError(
             f"There are no complete runs of ProtoGate or its two halves in {store.root}.\n"

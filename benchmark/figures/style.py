@@ -38,6 +38,8 @@ DPI = 300
 BLACK, GREY = "#000000", "#7f7f7f"
 ORANGE, SKY, GREEN = "#E69F00", "#56B4E9", "#009E73"
 BLUE, VERMILION, PURPLE = "#0072B2", "#D55E00", "#CC79A7"
+WINE, OLIVE = "#882255", "#8a8a00"
+"""After Paul Tol: nine networks share a panel of curves, more than Okabe and Ito have colours."""
 PALE = "#d9d9d9"
 """Grids, reference lines and everything that must not draw attention."""
 
@@ -87,6 +89,10 @@ def applied() -> Iterator[None]:
 # Methods -----------------------------------------------------------------------------------------
 
 
+Dash = str | tuple[float, tuple[float, ...]]
+DASHED, DOTTED, MIXED = (0, (4, 1.4)), (0, (1, 1.1)), (0, (4, 1.2, 1, 1.2))
+
+
 @dataclass(frozen=True)
 class Look:
     """How a method is drawn, in every figure."""
@@ -94,27 +100,30 @@ class Look:
     colour: str
     marker: str
     size: float = 5.0
+    dash: Dash = "-"
+    """Of its lines, where no marker tells it from others."""
 
 
 # The marker tells the family (square: selects none, triangle: global, circle: local), the colour
-# the method within it. Vermilion and the star are ProtoGate's alone.
+# the method within it. Vermilion and the star are ProtoGate's alone. The networks, which are drawn
+# as lines too, have each a colour of their own, and blues and greens differ in their dashes.
 LOOKS = {
     "ridge": Look(BLUE, "s"),
     "svm": Look(ORANGE, "s"),
     "knn": Look(GREEN, "s"),
-    "mlp": Look(PURPLE, "s"),
+    "mlp": Look(WINE, "s", dash=MIXED),
     "lasso": Look(BLUE, "^", 5.5),
     "rf": Look(GREEN, "^", 5.5),
     "xgboost": Look(ORANGE, "^", 5.5),
     "catboost": Look(PURPLE, "^", 5.5),
     "lightgbm": Look(SKY, "^", 5.5),
-    "stg": Look(BLACK, "^", 5.5),
+    "stg": Look(OLIVE, "^", 5.5, DASHED),
     "tabnet": Look(BLACK, "o", 5.5),
-    "l2x": Look(ORANGE, "o", 5.5),
-    "invase": Look(PURPLE, "o", 5.5),
-    "realx": Look(GREEN, "o", 5.5),
+    "l2x": Look(ORANGE, "o", 5.5, MIXED),
+    "invase": Look(PURPLE, "o", 5.5, DOTTED),
+    "realx": Look(GREEN, "o", 5.5, MIXED),
     "lspin": Look(BLUE, "o", 5.5),
-    "llspin": Look(SKY, "o", 5.5),
+    "llspin": Look(SKY, "o", 5.5, DASHED),
     "protogate": Look(VERMILION, "*", 9),
     "protogate-global": Look(BLUE, "<", 5.5),
     "protogate-local": Look(GREEN, ">", 5.5),
@@ -184,14 +193,25 @@ Points = Mapping[str, tuple[float, float]]
 
 def pairs(axes: Axes, theirs: Points, ours: Points) -> None:
     """The paper's points hollow, ours filled, and a line between the two of a method."""
-    for method, (x, y) in theirs.items():
-        seen = look(method)
-        if method in ours:
-            axes.plot(*zip((x, y), ours[method], strict=True), color=GREY, linewidth=0.6)
-        axes.plot(x, y, seen.marker, ms=seen.size, mec=seen.colour, mfc="white", mew=0.9)
-    for method, (x, y) in ours.items():
-        seen = look(method)
-        axes.plot(x, y, seen.marker, ms=seen.size, color=seen.colour, mec="white", mew=0.4)
+    for method in [
+        method for method in theirs if method in ours
+    ]:  # in its colour, so that it can be followed
+        ends = zip(theirs[method], ours[method], strict=True)
+        axes.plot(*ends, color=look(method).colour, alpha=0.6, linewidth=0.8, zorder=1.5)
+    # Large ones first: a star would hide a circle, a circle leaves the star's points to be seen.
+    for points, hollow in ((theirs, True), (ours, False)):
+        for method, (x, y) in points.items():
+            seen = look(method)
+            axes.plot(
+                x, y, seen.marker, ms=seen.size, **face(seen, hollow), zorder=3 - 0.1 * seen.size
+            )
+
+
+def face(seen: Look, hollow: bool) -> dict[str, Any]:
+    """The paper's markers are hollow, ours filled."""
+    if hollow:
+        return {"mec": seen.colour, "mfc": "white", "mew": 0.9}
+    return {"color": seen.colour, "mec": "white", "mew": 0.4}
 
 
 def sides() -> tuple[list[Line2D], list[str]]:
@@ -221,6 +241,20 @@ def log_ticks(axis: Axis, low: float, high: float) -> None:
         ticks = [x * p for p in powers for x in (1, 2, 5) if low <= x * p <= high]
     axis.set_ticks(ticks, [f"{tick:g}" for tick in ticks])
     axis.set_minor_locator(NullLocator())
+
+
+def say(axes: Axes, row: float, words: str, right: bool = True) -> None:
+    """Grey words in a row that would be blank, at one of its ends."""
+    axes.text(
+        0.98 if right else 0.02,
+        row,
+        words,
+        transform=axes.get_yaxis_transform(),
+        ha="right" if right else "left",
+        va="center",
+        fontsize=SMALL,
+        color=GREY,
+    )
 
 
 def stand_out(texts: Iterable[Text], methods: Iterable[str]) -> None:
