@@ -140,6 +140,11 @@ def parser() -> argparse.ArgumentParser:
     sub = command("tune", run.tune, "choose settings by validation score", what, how, data_dir)
     quick(sub)
 
+    sub = command("check-model", run.check_model, "try your own model on made-up data")
+    sub.add_argument(
+        "names", nargs="+", metavar="MODEL", help="e.g. sklearn.naive_bayes:GaussianNB"
+    )
+
     sub = command("status", tables.status, "what has been run, what failed and why", results)
     sub.add_argument("table", nargs="?", help="only what this table needs, e.g. table2")
     sub.add_argument("--format", choices=["text", "json"], default="text")

@@ -77,7 +77,7 @@ def measure(recipe: Recipe, store: Store, editions: Sequence[str] = EDITIONS) ->
 def _row(recipe: Recipe, method: str) -> Row:
     source = recipe.source(method)
     name = re.split("[:|]", source.model)[0]
-    entry = registry.models().get(name)
+    entry = registry.find_model(name)
     label = source.label or paper.LABELS.get(method)
     label = label or (entry.label if entry and ":" not in method else method)
     # Rows that are no models, such as averages, belong to the paper's own kind of methods.

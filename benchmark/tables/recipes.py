@@ -167,15 +167,10 @@ class Recipe:
     def cell(self, method: str, dataset: str) -> Cell | None:
         """The model and data behind a row; None for averages and models that do not exist."""
         source = self.source(method)
-        if (
-            source.average
-            or source.given
-            or source.model.partition(":")[0] not in registry.models()
-        ):
-            return None
         # Checked by the tests and not here: a check would import the model's library.
         name, overrides = parse_name(source.model)
-        return Cell(registry.models()[name], registry.data_ref(dataset), overrides)
+        entry = None if source.average or source.given else registry.find_model(name)
+        return None if entry is None else Cell(entry, registry.data_ref(dataset), overrides)
 
     def rows_on(self, dataset: str) -> list[Need]:
         """The cells of the table's own rows on a dataset; averages have no runs of their own."""
