@@ -83,14 +83,13 @@ def _check_data(names: list[str]) -> int:
 def run(arguments: argparse.Namespace) -> int:
     """Do the 25 runs of models on datasets, each with one setting, and print mean and standard deviation of
     the test score. Runs that are finished already are not repeated."""
-    from benchmark.protocol.choices import resolve
     from benchmark.run.campaign import run_missing
     from benchmark.run.summary import FORMATS, summarise
     from benchmark.run.trial import failing
 
     cells, protocol, means = cells_of(arguments), protocol_of(arguments), means_of(arguments)
     sources = SETTINGS[arguments.settings]
-    chosen = [(cell, resolve(arguments.results, cell, *sources)) for cell in cells]
+    chosen = [(cell, means.store.setting(cell, *sources)) for cell in cells]
     _tell_untuned(chosen, arguments.settings)
     plan = [
         (cell, setting.params, cell.specs(setting.params, protocol))

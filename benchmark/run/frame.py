@@ -95,9 +95,9 @@ def frame_of(rows: Iterable[Mapping[str, Any]]) -> pd.DataFrame:
     import pandas as pd
 
     frame = pd.DataFrame(sorted(rows, key=lambda row: str(row["key"])), columns=list(row_of(EMPTY)))
-    types = {name: "Int64" for name in WHOLE} | {"constant_mask": "boolean"}
+    types = dict.fromkeys(WHOLE, "Int64") | {"constant_mask": "boolean"}
     texts = ("key", "dataset", "model", "setting", "params", "data", "status", "error")
-    types |= {name: "string" for name in (*texts, "data_sha256", "split_sha256")}
+    types |= dict.fromkeys((*texts, "data_sha256", "split_sha256"), "string")
     return frame.astype({name: types.get(name, "float64") for name in frame.columns})
 
 
@@ -113,16 +113,21 @@ EMPTY: dict[str, Any] = {
 """A record of nothing, for the names of the columns."""
 
 
+def check_ending(path: Path) -> None:
+    """Before anything is read: is it a form that `write` knows?"""
+    if path.suffix not in (".parquet", ".csv", ".json"):
+        raise UserError(
+            f"{path} ends in {path.suffix or 'nothing'}; records are written as .parquet, .csv or .json."
+        )
+
+
 def write(frame: pd.DataFrame, path: Path) -> None:
     """Write a table as its ending says."""
+    check_ending(path)
     if path.suffix == ".parquet":
         content = io.BytesIO()
         frame.to_parquet(content, index=False, compression="zstd")
         write_atomic(path, content.getvalue())
-    elif path.suffix in (".csv", ".json"):
-        text = frame.to_csv(index=False) if path.suffix == ".csv" else frame.to_json(orient="records")
-        write_atomic(path, text.encode())
-    else:
-        raise UserError(
-            f"{path} ends in {path.suffix or 'nothing'}; records are written as .parquet, .csv or .json."
-        )
+        return
+    text = frame.to_csv(index=False) if path.suffix == ".csv" else frame.to_json(orient="records")
+    write_atomic(path, text.encode())

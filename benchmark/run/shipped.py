@@ -64,7 +64,8 @@ def write(results: Path, folder: Path) -> list[Path]:
     records = [record for record in Store(results).scan() if not isinstance(record, Problem)]
     paths = sorted((results / "choices").rglob("*.json"))
     choices = [
-        {"path": path.relative_to(results).as_posix(), "choice": _choice_text(path)} for path in paths
+        {"path": path.relative_to(results).as_posix(), "choice": _choice_text(path)}
+        for path in paths
     ]
     made = {RECORDS: frame.frame_of(map(frame.row_of, records)), CHOICES: pd.DataFrame(choices)}
     for name, table in made.items():
