@@ -66,6 +66,7 @@ campaign: .venv/.installed ## The runs behind the shipped tables
 
 reports: .venv/.installed ## Rebuild everything in reports/ from the records; trains nothing
 	@$(BIN)/python -m benchmark report --all
+	@$(BIN)/python -m benchmark.run.shipped
 
 test: .venv/.installed lint ## Lint, type-check and run the fast tests
 	@$(BIN)/python -m pytest -m "not slow" -n $(JOBS) --dist worksteal

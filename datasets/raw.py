@@ -20,5 +20,7 @@ class Raw:
     """Truth per sample under each definition; synthetic data only."""
     scale: str = "standard"
     notes: list[str] = field(default_factory=list)
+    ids: Sequence[str] | None = None
+    """Names of the samples, where the source has some."""
     derived: bool = False
     """Built here from raw tables, so that the number of features may differ from the paper's."""

@@ -47,7 +47,9 @@ GAPS_OR_CLASSES = frozenset({"None", "NA", "N/A", "n/a", "NULL", "null"})
 """Missing labels among numbers, but classes among names: no treatment, North America."""
 
 
-def read(path: Path, *, target: str | None, drop: Collection[str] = ()) -> Raw:
+def read(
+    path: Path, *, target: str | None, drop: Collection[str] = (), id: str | None = None
+) -> Raw:
     """Read and check a table; every complaint is a UserError that names the remedy."""
     size = path.stat().st_size
     if size == 0:
@@ -60,6 +62,7 @@ def read(path: Path, *, target: str | None, drop: Collection[str] = ()) -> Raw:
     _check_columns(path, frame)
     target = _find_target(path, frame, target)
     frame = _without_dropped(path, frame, target, drop, notes)
+    ids = None if id is None else _ids(path, frame, id, target)
     y = frame.pop(target)
     _check_plain(path, target, y)
     y = _clean_labels(y)
@@ -69,7 +72,60 @@ def read(path: Path, *, target: str | None, drop: Collection[str] = ()) -> Raw:
     _note_rare(y, notes)
     names = [str(name) for name in frame.columns]
     _note_ids(names, X, notes)
-    return Raw(X, y.to_numpy(), names, notes=notes)
+    return Raw(X, y.to_numpy(), names, notes=notes, ids=ids)
+
+
+def read_new(
+    path: Path, features: Sequence[str], id: str | None
+) -> tuple[np.ndarray[Any, Any], list[str], list[str]]:
+    """New samples for a model that knows `features`: X in that order, the samples' ids, notes.
+
+    Columns may come in any order, and others may be among them; none may be missing.
+    """
+    if path.stat().st_size == 0:
+        raise UserError(f"{path} is empty.")
+    frame = _read_frame(path, None)
+    notes: list[str] = []
+    frame = _without_index(frame, notes)
+    frame.columns = pd.Index([str(name) for name in frame.columns])
+    _check_columns(path, frame)
+    ids = [str(i) for i in range(1, len(frame) + 1)]
+    if id is not None and id in frame.columns:
+        ids = _ids(path, frame, id, None)
+    missing = [name for name in features if name not in frame.columns]
+    if missing:
+        raise UserError(
+            f"{path} has no columns {_listed(missing)}: {len(missing)} of the {len(features)} features "
+            f"that the model was fitted on. It takes a table with the same columns, in any order."
+        )
+    extra = [name for name in frame.columns if name not in set(features)]
+    if extra:
+        notes.append(f"columns that the model does not know are left out: {_listed(extra)}")
+    return _numbers(path, frame[list(features)], notes), ids, notes
+
+
+def _ids(path: Path, frame: pd.DataFrame, id: str, target: str | None) -> list[str]:
+    """Take the column with the samples' names out of the table."""
+    if id not in frame.columns or id == target:
+        raise UserError(
+            f"{path} has no column {id!r} with the samples' names besides the target. The columns are "
+            f"{_listed(frame.columns)}."
+        )
+    names = [_label(name) for name in frame.pop(id).to_list()]
+    twice = (
+        sorted({name for name in names if names.count(name) > 1})
+        if len(set(names)) < len(names)
+        else []
+    )
+    if twice:
+        raise UserError(
+            f"{id!r} of {path} names several rows {_listed(twice)}; every sample needs its own."
+        )
+    return names
+
+
+def _label(name: Any) -> str:
+    return str(int(name)) if isinstance(name, float) and name.is_integer() else str(name).strip()
 
 
 # --- files to a table -------------------------------------------------------------------------

@@ -65,7 +65,7 @@ def test_list_as_json(cli):
         (["table", "99"], ["Unknown table", "table2"]),
         (["reproduce", "table2", "--datasets", "syn1"], ["dataset of this table"]),
         (["run", "--target", "y"], ["--data"]),
-        (["run", "--data", "x.csv", "--target", "y", "--datasets", "colon"], ["not both"]),
+        (["run", "--data", "x.csv", "--target", "y", "--target", "z"], ["one per table"]),
         (["run", "--models", "knn", "--folds", "1"], ["--folds"]),
         (["run", "--models", "knn", "--jobs", "0", "--timeout", "9"], ["--jobs 1"]),
         (["run", "--models", "knn", "--keep", "weights"], ["array to keep", "proba"]),

@@ -16,7 +16,8 @@ from benchmark.protocol.registry import data_ref, load_class, make_spec, model_r
 from benchmark.protocol.spec import PARTS, UserError
 from benchmark.protocol.splits import make_split, scaled
 from benchmark.run import machine, metrics
-from benchmark.run.execute import execute, predict
+from benchmark.run.estimator import predict
+from benchmark.run.execute import execute
 from benchmark.run.verify import differences
 
 
@@ -134,7 +135,7 @@ def test_scores_agree_with_scikit_learn(n_classes):
     y = np.concatenate([np.arange(n_classes), rng.integers(0, n_classes, 60)])
     proba = np.round(rng.dirichlet(np.ones(n_classes), len(y)), 1)  # rounded, so that ties occur
     predicted = proba.argmax(axis=1)
-    ours = metrics.scores(y, predicted, proba)
+    ours = metrics.scores(y, predicted, proba, proba.shape[1])
     assert ours["balanced_accuracy"] == pytest.approx(balanced_accuracy_score(y, predicted))
     assert ours["accuracy"] == pytest.approx((y == predicted).mean())
     assert ours["weighted_f1"] == pytest.approx(f1_score(y, predicted, average="weighted"))
@@ -148,7 +149,7 @@ def test_scores_agree_with_scikit_learn(n_classes):
 
 def test_auroc_is_null_when_a_class_is_absent():
     proba = np.full((4, 3), 1 / 3)
-    assert metrics.scores(np.array([0, 0, 1, 1]), np.zeros(4, int), proba)["auroc"] is None
+    assert metrics.scores(np.array([0, 0, 1, 1]), np.zeros(4, int), proba, 3)["auroc"] is None
 
 
 def test_selection_summary_by_hand():

@@ -8,6 +8,7 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import benchmark
 from benchmark.progress import say
 from benchmark.protocol import registry
 from benchmark.protocol.spec import FAILURES, FOLDS, REPEATS, DataRef, UserError
@@ -15,6 +16,7 @@ from benchmark.protocol.spec import FAILURES, FOLDS, REPEATS, DataRef, UserError
 if TYPE_CHECKING:
     from benchmark.protocol.plan import Cell, Protocol
     from benchmark.run.campaign import Means
+    from benchmark.run.records import Store
 
 
 def names(text: str) -> list[str]:
@@ -61,7 +63,8 @@ def _seconds(text: str) -> float:
 
 
 def budget(text: str) -> float | None:
-    return None if text == "all" else _seconds(text)
+    words = {"all": None, "none": 0.0}
+    return words[text] if text in words else _seconds(text)
 
 
 def _megabytes(text: str) -> float:
@@ -92,13 +95,12 @@ def what(sub: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--data",
         type=Path,
+        action="append",
+        default=[],
         metavar="FILE",
-        help="your own table: csv, tsv, parquet, arff, mat, npz",
+        help="your own table: csv, tsv, parquet, arff, mat, npz; may be repeated",
     )
-    group.add_argument("--target", metavar="COLUMN", help="the column of FILE that holds the class")
-    group.add_argument(
-        "--drop", type=names, default=[], metavar="COLUMNS", help="columns of FILE to leave out"
-    )
+    own_columns(group)
     group.add_argument(
         "--repeats",
         type=positive,
@@ -111,13 +113,41 @@ def what(sub: argparse.ArgumentParser) -> None:
     group.add_argument("--format", choices=["md", "csv", "json"], default="md")
 
 
+def own_columns(group: argparse._ActionsContainer) -> None:
+    group.add_argument(
+        "--target",
+        action="append",
+        default=[],
+        metavar="COLUMN",
+        help="the column of FILE that holds the class; one for all files, or one per file",
+    )
+    group.add_argument(
+        "--drop", type=names, default=[], metavar="COLUMNS", help="columns of FILE to leave out"
+    )
+
+
+RESULTS = Path("results")
+
+
 def results(sub: argparse.ArgumentParser) -> None:
     sub.add_argument(
         "--results",
         type=Path,
-        default=Path("results"),
+        default=RESULTS,
         help="folder of the records (default: results)",
     )
+
+
+def own_results(folder: Path) -> Path:
+    """Where one's own records go: not among the project's, unless that folder was named."""
+    shipped = Path(benchmark.__file__).resolve().parent.parent / "results"
+    if folder is not RESULTS or folder.resolve() != shipped:
+        return folder
+    say(f"Your own records go to {OWN_RESULTS}/; --results names another folder.")
+    return OWN_RESULTS
+
+
+OWN_RESULTS = Path("own-results")
 
 
 def data_dir(sub: argparse.ArgumentParser) -> None:
@@ -170,28 +200,39 @@ def how(sub: argparse.ArgumentParser) -> None:
 def cells_of(arguments: argparse.Namespace) -> list[Cell]:
     from benchmark.protocol import plan
 
-    if arguments.data:
-        if arguments.datasets:
-            raise UserError("Give either --datasets or --data with --target, not both.")
-        references = [_own_table(arguments)]
-    elif arguments.target or arguments.drop:
+    own = own_tables(arguments, arguments.folds)
+    named = data_refs(arguments.datasets) if arguments.datasets or not own else []
+    cells = plan.cells(arguments.models or plan.all_models(), [*named, *own])
+    if any(cell.own for cell in cells):
+        arguments.results = own_results(arguments.results)
+    return cells
+
+
+def own_tables(arguments: argparse.Namespace, folds: int = FOLDS) -> list[DataRef]:
+    """The user's tables, checked before anything runs, with their treatments stated."""
+    files, targets = arguments.data, arguments.target
+    if (targets or arguments.drop) and not files:
         raise UserError("--target and --drop need --data FILE, the table that has these columns.")
-    else:
-        references = data_refs(arguments.datasets)
-    return plan.cells(arguments.models or plan.all_models(), references)
-
-
-def _own_table(arguments: argparse.Namespace) -> DataRef:
-    """The user's table, checked before anything runs, with its treatments stated."""
+    if len(targets) not in (0, 1, len(files)):
+        raise UserError(
+            f"--target is given {len(targets)} times and --data {len(files)} times. Give one column "
+            f"for all tables, or one per table in the same order."
+        )
+    if not files:
+        return []
     from benchmark.data.load import load, own_table
     from benchmark.protocol.splits import make_split
 
-    reference = own_table(arguments.data, arguments.target, arguments.drop, folds=arguments.folds)
-    table = load(reference)
-    make_split(table.y, 0, 0, arguments.folds)  # --folds may ask for more than the classes have
-    for note in table.notes:
-        say(f"{arguments.data}: {note}.")
-    return reference
+    references = []
+    for i, file in enumerate(files):
+        target = targets[i % len(targets)] if targets else None
+        reference = own_table(file, target, arguments.drop, folds=folds)
+        table = load(reference)
+        make_split(table.y, 0, 0, folds)  # there may be more folds than the classes have samples
+        for note in table.notes:
+            say(f"{file}: {note}.")
+        references.append(reference)
+    return references
 
 
 def data_refs(names: list[str] | None) -> list[DataRef]:
@@ -210,6 +251,14 @@ def protocol_of(arguments: argparse.Namespace) -> Protocol:
     return Protocol(arguments.repeats, arguments.folds)
 
 
+def own_store(folder: Path) -> Store:
+    """Records of one's own over the shipped ones."""
+    from benchmark.run.records import Store
+    from benchmark.run.shipped import Shipped
+
+    return Store(folder, remember=False, below=Shipped())
+
+
 def means_of(arguments: argparse.Namespace) -> Means:
     from benchmark.run.campaign import Means
     from benchmark.run.records import Store
@@ -221,7 +270,10 @@ def means_of(arguments: argparse.Namespace) -> Means:
     for name in arguments.keep:
         registry.check_name("array to keep", name, ["proba", "selected"])
     return Means(
-        store=Store(arguments.results),
+        # In a checkout one's own records have a folder of their own, which lies over the shipped.
+        store=own_store(OWN_RESULTS)
+        if arguments.results is OWN_RESULTS
+        else Store(arguments.results),
         jobs=arguments.jobs,
         dask=arguments.dask,
         limits=Limits(arguments.timeout, arguments.memory),

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 import benchmark
-from benchmark.cli import experiments, judge, listing, run, tables
+from benchmark.cli import experiments, judge, listing, own, run, tables
 from benchmark.cli.arguments import (
     budget,
     data_dir,
@@ -50,6 +50,7 @@ examples
   python -m benchmark run --models knn,svm:kernel=poly --datasets colon
   python -m benchmark tune --models ridge --datasets colon    choose C as the paper does
   python -m benchmark run --data patients.csv --target diagnosis --models knn,rf
+  python -m benchmark rank --models paper,sklearn.naive_bayes:GaussianNB --datasets colon
   python -m benchmark table 2                                 beside the paper, from records alone
   python -m benchmark reproduce table2                        run what is missing, then show it
 
@@ -157,6 +158,20 @@ def parser() -> argparse.ArgumentParser:
 
     sub = command("tune", run.tune, "choose settings by validation score", what, how, data_dir)
     quick(sub)
+
+    sub = command("rank", own.rank, "your models and tables ranked beside the 17", how, data_dir)
+    own.ranked(sub)
+
+    sub = command("export", own.export, "all records as one table, for pandas or R", results)
+    sub.add_argument("file", type=Path, help="runs.parquet, runs.csv or runs.json")
+    sub.add_argument(
+        "--own", action="store_true", help="only the records of --results, not the shipped ones"
+    )
+
+    sub = command("check-model", run.check_model, "try your own model on made-up data")
+    sub.add_argument(
+        "names", nargs="+", metavar="MODEL", help="e.g. sklearn.naive_bayes:GaussianNB"
+    )
 
     sub = command("status", tables.status, "what has been run, what failed and why", results)
     sub.add_argument("table", nargs="?", help="only what this table needs, e.g. table2")

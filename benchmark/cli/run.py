@@ -83,19 +83,24 @@ def _check_data(names: list[str]) -> int:
 def run(arguments: argparse.Namespace) -> int:
     """Do the 25 runs of models on datasets, each with one setting, and print mean and standard deviation of
     the test score. Runs that are finished already are not repeated."""
-    from benchmark.protocol.choices import resolve
     from benchmark.run.campaign import run_missing
     from benchmark.run.summary import FORMATS, summarise
+    from benchmark.run.trial import failing
 
     cells, protocol, means = cells_of(arguments), protocol_of(arguments), means_of(arguments)
     sources = SETTINGS[arguments.settings]
-    chosen = [(cell, resolve(arguments.results, cell, *sources)) for cell in cells]
+    chosen = [(cell, means.store.setting(cell, *sources)) for cell in cells]
     _tell_untuned(chosen, arguments.settings)
     plan = [
         (cell, setting.params, cell.specs(setting.params, protocol))
         for cell, setting in chosen
         if setting is not None
     ]
+    hopeless = {
+        outcome.record["key"]
+        for outcome in failing([(cell, specs) for cell, _, specs in plan], means)
+    }
+    plan = [(cell, params, specs) for cell, params, specs in plan if specs[0].key not in hopeless]
     report = run_missing([spec for _, _, specs in plan for spec in specs], means)
     rows = [
         summarise(cell.model, cell.data.label, params, specs, report.records)
@@ -107,7 +112,7 @@ def run(arguments: argparse.Namespace) -> int:
     unknown = [f"{cell.model} on {cell.data.label}" for cell, setting in chosen if setting is None]
     if unknown and arguments.settings == "recovered":
         say(f"No settings are known to reproduce the printed cell: {', '.join(unknown)}.")
-    if report.failures:
+    if report.failures or hopeless:
         return FAILED
     return GAPS if report.absent or len(plan) < len(chosen) else OK
 
@@ -150,6 +155,25 @@ def tune(arguments: argparse.Namespace) -> int:
         print(FORMATS[arguments.format](rows))
     tell_failures(report.failures)
     return FAILED if report.failures else GAPS if len(rows) < len(searched) else OK
+
+
+def check_model(arguments: argparse.Namespace) -> int:
+    """Try a model on small made-up data: whether it fits and predicts, what it gives, whether the
+    same seed gives the same. A registered name, or the place of any class with scikit-learn's `fit`
+    and `predict`, as in sklearn.naive_bayes:GaussianNB."""
+    from benchmark.run.contract import check
+
+    failed = 0
+    for name in arguments.names:
+        findings = check(name)
+        failures = sum(finding.word == "fails" for finding in findings)
+        print(f"{name}: {'fits the contract' if not failures else f'{failures} points fail'}")
+        for finding in findings:
+            print(
+                f"  {finding.word:5}  {finding.what}{': ' * bool(finding.detail)}{finding.detail}"
+            )
+        failed += failures
+    return FAILED if failed else OK
 
 
 def verify(arguments: argparse.Namespace) -> int:

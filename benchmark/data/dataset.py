@@ -38,6 +38,8 @@ class Dataset:
     """Of X and y as numbers, so that it does not depend on the file they came from."""
     notes: tuple[str, ...]
     source: str
+    ids: tuple[str, ...] = ()
+    """Names of the samples in the order of the rows; without any, their numbers from 1."""
 
 
 def make(name: str, raw: Raw, source: str) -> Dataset:
@@ -65,6 +67,7 @@ def make(name: str, raw: Raw, source: str) -> Dataset:
         sha256=content_hash(X, y),
         notes=tuple(notes),
         source=source,
+        ids=tuple(raw.ids if raw.ids is not None else map(str, range(1, len(X) + 1))),
     )
 
 

@@ -50,7 +50,11 @@ def _load(key: str, *_places: str | None) -> Dataset:
 
 
 def own_table(
-    path: Path | str, target: str | None, drop: Iterable[str] = (), folds: int = FOLDS
+    path: Path | str,
+    target: str | None,
+    drop: Iterable[str] = (),
+    folds: int = FOLDS,
+    id: str | None = None,
 ) -> DataRef:
     """A reference to the user's table, after reading and checking it once.
 
@@ -66,6 +70,8 @@ def own_table(
     options: dict[str, Any] = {"target": target, "sha256": download.sha256_of(file)}
     if drop := sorted(drop):
         options["drop"] = drop
+    if id is not None:
+        options["id"] = id
     ref = DataRef(name, options, str(file.resolve()))
     loaded = load(ref)
     sizes = dict(zip(loaded.classes, np.bincount(loaded.y).tolist(), strict=True))

@@ -108,14 +108,13 @@ def by_hand(name: str) -> bool:
 
     Judged by the registry and not by this machine: a report must not depend on where it is built.
     """
-    entry = datasets()[name]
-    return bool(entry.files) and not entry.embedded and not downloadable(entry)
+    entry = datasets().get(name)  # somebody's own table is where its path says
+    return bool(entry and entry.files and not entry.embedded and not downloadable(entry))
 
 
 def out_of_reach(data: DataRef) -> bool:
     """Whether no command can run on it here: to be fetched by hand, and not on this machine."""
-    known = data.name in datasets()  # somebody's own table is where its path says
-    return known and by_hand(data.name) and locate(data.name) is None
+    return by_hand(data.name) and locate(data.name) is None
 
 
 def downloadable(entry: DatasetEntry) -> bool:

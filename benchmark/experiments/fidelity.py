@@ -130,7 +130,8 @@ def measure(
     model: Any, X: NDArray[Any], y: NDArray[np.int64], relevant: NDArray[np.bool_]
 ) -> dict[str, float]:
     """Everything that can be measured of a fitted model on a task whose truth is known."""
-    found = {"auc": scores(y, model.predict(X), model.predict_proba(X))["auroc"] or 0.0}
+    proba = model.predict_proba(X)
+    found = {"auc": scores(y, model.predict(X), proba, proba.shape[1])["auroc"] or 0.0}
     selected = model.select(X)
     found |= dict(zip(("tpr", "fdr"), rates(selected, relevant), strict=True))
     if hasattr(model, "importance"):

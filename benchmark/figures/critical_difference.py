@@ -8,7 +8,7 @@ ours below, each over its own datasets.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from matplotlib.axes import Axes
@@ -16,52 +16,8 @@ from matplotlib.figure import Figure
 
 from benchmark import paper
 from benchmark.figures import numbers, style
+from benchmark.judge.ranks import LEVEL, Ranking, rank, shown_p
 from benchmark.run.records import Store
-from benchmark.tables import statistics as stats
-
-LEVEL = 0.05
-
-
-@dataclass(frozen=True)
-class Ranking:
-    """Mean ranks of methods over datasets, best first, and what they can tell apart."""
-
-    ranks: dict[str, float]
-    datasets: int
-    p: float
-    """Of Friedman's test: all methods are equally good."""
-    difference: float
-    """The critical one."""
-
-    @property
-    def groups(self) -> list[tuple[float, float]]:
-        """First and last mean rank of every largest group that cannot be told apart."""
-        ranks = list(self.ranks.values())
-        spans: list[tuple[float, float]] = []
-        for first in ranks:
-            last = max(rank for rank in ranks if rank - first <= self.difference)
-            if last > first and (not spans or last > spans[-1][1]):
-                spans.append((first, last))
-        return spans
-
-
-def rank(scores: stats.Scores, methods: Sequence[str]) -> Ranking:
-    """Ranks by Table 2's rule, so that a method has the same rank here and there: ties share the
-    best rank, a missing score counts as the mean of the others. Friedman's test averages the ranks
-    of ties itself."""
-    from scipy.stats import friedmanchisquare, studentized_range
-
-    rows = stats.ranks(scores)
-    means = [pair[0] for pair in stats.over_datasets(rows) if pair]
-    k, n = len(methods), len(scores[0])
-    q = float(studentized_range.ppf(1 - LEVEL, k, math.inf)) / math.sqrt(2)
-    order = sorted(zip(means, methods, strict=True))
-    return Ranking(
-        ranks={method: mean for mean, method in order},
-        datasets=n,
-        p=float(friedmanchisquare(*rows).pvalue),
-        difference=q * math.sqrt(k * (k + 1) / (6 * n)),
-    )
 
 
 @dataclass(frozen=True)
@@ -101,8 +57,7 @@ def draw(shown: Shown) -> Figure:
         style.panel(
             axes,
             letter,
-            f"{name}: {len(ranking.ranks)} methods on {ranking.datasets} datasets, "
-            f"Friedman p = {_shown(ranking.p)}",
+            f"{name}: {_summary(ranking)}",
         )
         _diagram(axes, ranking)
     absent = ", ".join(style.label(method) for method in paper.METHODS if method not in have)
@@ -117,8 +72,26 @@ def draw(shown: Shown) -> Figure:
     return figure
 
 
-def _shown(p: float) -> str:
-    return f"{p:.2f}" if p >= 0.01 else f"{p:.0e}".replace("e-0", "e-")
+def draw_ranking(ranking: Ranking, label: Callable[[str], str], bold: str, note: str) -> Figure:
+    """One ranking of any methods, with the one in bold that it is about."""
+    figure = style.figure(style.TWO_COLUMNS, 0.35 + 0.145 * _height(ranking))
+    axes = figure.subplots()
+    axes.set_title(_summary(ranking), loc="left")
+    _diagram(axes, ranking, label, bold)
+    style.note(
+        figure,
+        f"Methods under one bar cannot be told apart (Nemenyi, level {LEVEL}). "
+        "Ties share the best rank.",
+        note,
+    )
+    return figure
+
+
+def _summary(ranking: Ranking) -> str:
+    return (
+        f"{len(ranking.ranks)} methods on {ranking.datasets} datasets, "
+        f"Friedman p = {shown_p(ranking.p)}"
+    )
 
 
 # Drawing: a ruler of ranks, the bars below it, and the names left and right of it -----------------
@@ -133,7 +106,12 @@ def _height(ranking: Ranking) -> float:
     return 4.5 + 0.55 * len(ranking.groups) + _half(ranking)
 
 
-def _diagram(axes: Axes, ranking: Ranking) -> None:
+def _diagram(
+    axes: Axes,
+    ranking: Ranking,
+    label: Callable[[str], str] = style.label,
+    bold: str = "protogate",
+) -> None:
     k, half = len(ranking.ranks), _half(ranking)
     span = k - 1
     axes.set_axis_off()
@@ -158,11 +136,11 @@ def _diagram(axes: Axes, ranking: Ranking) -> None:
         axes.plot([x, x, end], [0, y, y], color=look.colour, linewidth=0.8, zorder=1)
         # At the name, where no other marker can cover it; equal ranks share a place on the ruler.
         axes.plot(end, y, look.marker, ms=0.8 * look.size, color=look.colour, mec="white", mew=0.3)
-        own = method == "protogate"
+        own = method == bold
         axes.text(
             end - 0.016 * span if left else end + 0.016 * span,
             y,
-            f"{style.label(method)}  {mean:.2f}" if left else f"{mean:.2f}  {style.label(method)}",
+            f"{label(method)}  {mean:.2f}" if left else f"{mean:.2f}  {label(method)}",
             ha="right" if left else "left",
             va="center",
             fontsize=style.SMALL,

@@ -17,8 +17,6 @@ from benchmark.tables.build import build_table
 from benchmark.tables.table import Table
 from benchmark.text import grid
 
-METRIC = "balanced_accuracy"
-
 
 @dataclass(frozen=True)
 class Pair:
@@ -28,7 +26,7 @@ class Pair:
     first: str
     second: str
     difference: float
-    """Second minus first, in points of balanced accuracy."""
+    """Second minus first, in points of the score that the table ranks by."""
     p: float
     p_holm: float
 
@@ -42,24 +40,37 @@ def build(results: Path, table: str = "table2") -> list[Pair]:
     return pairs(build_table(table, results, ["rule"]))
 
 
-def pairs(table: Table) -> list[Pair]:
-    """All pairs of complete cells of a table."""
+def pairs(table: Table, against: str | None = None) -> list[Pair]:
+    """All pairs of complete cells of a table; with `against`, those with this method, as the second.
+
+    What is asked decides how many tests p-values are adjusted for.
+    """
+    assert table.recipe.rank is not None
+    metric = table.recipe.rank.metric
+    rows = sorted(table.rows, key=lambda row: row.method == against)
     found = []
     for dataset in table.recipe.datasets:
         cells = [
             (row.label, result.values)
-            for row in table.rows
-            if (result := table.results.get((row.method, dataset, METRIC, "rule")))
+            for row in rows
+            if (result := table.results.get((row.method, dataset, metric, "rule")))
             and result.complete
         ]
+        whole = against is None or _complete(table, against, dataset, metric)
         tests = [
             (a, b, [y - x for x, y in zip(first, second, strict=True)])
             for (a, first), (b, second) in combinations(cells, 2)
+            if whole and (against is None or b == cells[-1][0])
         ]
         raw = [stats.corrected_resampled_t(differences)[1] for _, _, differences in tests]
         for (a, b, d), p, adjusted in zip(tests, raw, stats.holm(raw), strict=True):
             found.append(Pair(dataset, a, b, stats.mean_std(d)[0], p, adjusted))
     return found
+
+
+def _complete(table: Table, method: str, dataset: str, metric: str) -> bool:
+    result = table.results.get((method, dataset, metric, "rule"))
+    return bool(result and result.complete)
 
 
 def to_markdown(found: Sequence[Pair]) -> str:

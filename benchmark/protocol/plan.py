@@ -47,6 +47,11 @@ class Cell:
         fixed = (f"{k}={_spelled(v)}" for k, v in sorted(self.overrides.items()))
         return ":".join([self.entry.name, *fixed])
 
+    @property
+    def own(self) -> bool:
+        """Whether somebody's own model or table is part of it, so that it belongs to nobody else."""
+        return self.entry.own or self.data.path is not None
+
     def place(self, results: Path, kind: str, suffix: str = "") -> Path:
         """Where things of a kind lie for this cell, such as `choices/svm-kernel=poly/colon.json`."""
         return results / kind / folder_name(self.model) / f"{self.data.folder}{suffix}"

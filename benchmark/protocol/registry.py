@@ -1,7 +1,8 @@
 """Models, datasets and tables that exist: data read from TOML. Listing them imports nothing.
 
 `models/registry.toml` and `datasets/registry.toml` describe what ships with the project.
-A user's own models come from a file of the same form named by BENCHMARK_MODELS.
+A user's own models come from a file of the same form named by BENCHMARK_MODELS, or are named by
+their place, as in `sklearn.naive_bayes:GaussianNB`.
 """
 
 from __future__ import annotations
@@ -66,7 +67,7 @@ class ModelEntry:
     """Whether it comes from a user's own file."""
     name: str
     class_path: str
-    """`module:Class`; a module without a dot lies in models/."""
+    """`module:Class`; a shipped one's module lies in models/."""
     label: str
     family: str
     selects: str
@@ -303,11 +304,41 @@ def check_name(kind: str, name: str, known: Iterable[str]) -> None:
     raise UserError(f"Unknown {kind} {name!r}.{hint}\nValid are: {', '.join(known)}.")
 
 
+def find_model(name: str) -> ModelEntry | None:
+    """The model called `name`: a registered one, or a class by its place, `module.Class`."""
+    if name in models():
+        return models()[name]
+    module, _, attribute = name.rpartition(".")
+    if module and all(part.isidentifier() for part in name.split(".")):
+        entry = {"class": f"{module}:{attribute}", "label": attribute}
+        return _read_model(name, entry, own=True)
+    return None
+
+
+def model(name: str) -> ModelEntry:
+    """The same; a name that nothing is known by raises, with the nearest one that exists."""
+    entry = find_model(name)
+    if entry is None:
+        check_name("model", name, models())
+    assert entry is not None
+    return entry
+
+
+def _by_its_place(text: str) -> str:
+    """`package.module:Class:key=value` -> `package.module.Class:key=value`: a name has one colon per
+    setting, and becomes a folder."""
+    name, *rest = text.split(":")
+    if name in models() or not rest or not rest[0].isidentifier():
+        return text
+    return ":".join([f"{name}.{rest[0]}", *rest[1:]])
+
+
 def model_ref(text: str) -> tuple[ModelEntry, dict[str, Any]]:
     """`svm:kernel=rbf` -> the entry of svm and the parameters that were named."""
-    name, overrides = parse_name(text)
-    check_name("model", name, models())
-    entry = models()[name]
+    name, overrides = parse_name(_by_its_place(text))
+    entry = model(name)
+    if name not in models():
+        load_factory(entry)  # a slip in the path is better told now than by 25 runs
     if overrides:
         # Importing the class takes a second, so only for settings that the registry does not list.
         known = {"random_state": SEED} | entry.params
@@ -327,12 +358,19 @@ def model_ref(text: str) -> tuple[ModelEntry, dict[str, Any]]:
 
 
 def _signature(entry: ModelEntry) -> dict[str, Any]:
-    """The settings that the model's class takes, with their defaults."""
+    """The settings that the model takes, with their defaults."""
+    factory = load_factory(entry)
+    if not callable(factory):
+        return dict(factory.get_params())
     try:
-        parameters = inspect.signature(load_class(entry)).parameters.values()
+        parameters = inspect.signature(factory).parameters.values()
+        named = {p.name: p.default for p in parameters if p.kind is not p.VAR_KEYWORD}
+        # Behind **kwargs a class may take its parent's settings, which only an instance tells.
+        if len(named) < len(parameters) and hasattr(factory, "get_params"):
+            named |= factory().get_params()
+        return named
     except (TypeError, ValueError) as error:
         raise UserError(f"Model {entry.name!r}: its settings cannot be read: {error}") from error
-    return {p.name: p.default for p in parameters}
 
 
 def data_ref(text: str) -> DataRef:
@@ -379,13 +417,29 @@ def make_spec(
 
 
 def load_class(entry: ModelEntry) -> type[Any]:
-    """Import the model's class; a missing library is named with the remedy."""
+    """A shipped model's class."""
+    found = load_factory(entry)
+    if not isinstance(found, type):
+        raise UserError(f"Model {entry.name!r}: {entry.class_path} is not a class.")
+    return found
+
+
+def load_factory(entry: ModelEntry) -> Any:
+    """Import what makes the model; a missing library is named with the remedy.
+
+    A class; of one's own models also a function that returns a classifier, or a classifier that is
+    not fitted yet, which each run copies: that is how a pipeline is written.
+    """
     module, _, name = entry.class_path.partition(":")
     full = module if entry.own else f"benchmark.models.{module}"
     try:
         found = getattr(importlib.import_module(full), name)
-        if not isinstance(found, type):
-            raise UserError(f"Model {entry.name!r}: {entry.class_path} is not a class.")
+        if not (callable(found) or hasattr(found, "get_params")):
+            raise UserError(
+                f"Model {entry.name!r}: {entry.class_path} is neither a class, nor a function that "
+                f"returns a classifier, nor a classifier with scikit-learn's get_params; it is a "
+                f"{type(found).__name__}."
+            )
         return found
     except UserError:
         raise

@@ -8,16 +8,16 @@ import time
 import traceback
 import warnings
 from collections.abc import Collection
-from importlib import import_module
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from benchmark.data.dataset import Dataset
 from benchmark.data.load import load
 from benchmark.files import LARGEST
+from benchmark.protocol import registry
 from benchmark.protocol.record import checked
-from benchmark.protocol.registry import check_name, load_class, models
 from benchmark.protocol.spec import (
     PARTS,
     SCHEMA,
@@ -29,33 +29,40 @@ from benchmark.protocol.spec import (
     failed,
 )
 from benchmark.protocol.splits import Part, Split, make_split, scaled
-from benchmark.run import machine, masked, metrics
+from benchmark.run import estimator, machine, masked, metrics
 
 KEEP = ("proba", "selected")
 """Arrays of the test part that can be kept beside a record: probabilities, selected features."""
 
 
-def execute(spec: RunSpec, keep: Collection[str] = ()) -> Outcome:
-    """Do one run. Never raises: a failure is an outcome too."""
+TRIAL_ROWS = 200
+"""Of each part, the rows that a trial sees at most."""
+
+
+def execute(spec: RunSpec, keep: Collection[str] = (), trial: bool = False) -> Outcome:
+    """Do one run. Never raises: a failure is an outcome too.
+
+    A trial sees a part of the data: whether it succeeds is all that its outcome tells.
+    """
     start = time.monotonic()
-    outcome = _recorded(spec, keep)
+    outcome = _recorded(spec, keep, trial)
     seconds = outcome.record["meta"].setdefault("seconds", {})
     seconds["total"] = round(time.monotonic() - start, 3)
     return outcome
 
 
-def _recorded(spec: RunSpec, keep: Collection[str]) -> Outcome:
+def _recorded(spec: RunSpec, keep: Collection[str], trial: bool) -> Outcome:
     meta: dict[str, Any] = {
         "started": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
         "code": machine.code_version(),
         "environment": machine.environment(),
     }
     try:
-        check_name("model", spec.model, models())
-        Model = load_class(models()[spec.model])  # before isolated(), which seeds torch if loaded
+        # Before isolated(), which seeds torch if it is loaded.
+        factory = registry.load_factory(registry.model(spec.model))
         with machine.isolated(spec.seed), warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            outcome = _execute(spec, Model, keep, meta)
+            outcome = _execute(spec, factory, keep, meta, trial)
         _check(outcome)
         return outcome
     except MissingData as error:
@@ -106,35 +113,37 @@ def describe(error: BaseException) -> str:
 
 
 def _execute(
-    spec: RunSpec, Model: type[Any], keep: Collection[str], meta: dict[str, Any]
+    spec: RunSpec, factory: Any, keep: Collection[str], meta: dict[str, Any], trial: bool
 ) -> Outcome:
     clock = machine.Clock()
     with clock.stage("load"):
         data = load(spec.data)
         split = make_split(data.y, spec.repeat, spec.fold, spec.folds, spec.valid_size)
+        if trial:
+            split = _small(split, data.y)
         train, valid, test = scaled(data.X, data.y, split, data.scale)
 
     memory_before = machine.reset_peak_memory()
-    model = Model(**spec.params, random_state=spec.seed)
+    model = estimator.make(factory, spec.params, spec.seed)
     with clock.stage("fit"):
-        model.fit(train.X, train.y, eval_set=(valid.X, valid.y))
+        estimator.fit(model, train, valid)
     parts = dict(zip(PARTS, (train, valid, test), strict=True))
     predicted, proba = {}, {}
     with clock.stage("predict"):
-        predicted["test"], proba["test"] = predict(model, test.X)
+        predicted["test"], proba["test"] = estimator.predict(model, test.X)
     predict_ms = 1000 * clock.seconds["predict"] / len(test.y)
 
     with clock.stage("predict"):
         for name in ("train", "valid"):
-            predicted[name], proba[name] = predict(model, parts[name].X)
+            predicted[name], proba[name] = estimator.predict(model, parts[name].X)
         for name, part in parts.items():
             if proba[name] is None:
-                proba[name] = model.predict_proba(part.X)
+                proba[name] = estimator.ranking(model, part.X)
         selected = model.select(test.X) if hasattr(model, "select") else None
         also = model.also_predict(test.X) if hasattr(model, "also_predict") else {}
     peak_memory = machine.peak_memory()
 
-    if not all(np.isfinite(p).all() for p in proba.values()):
+    if not all(p is None or np.isfinite(p).all() for p in proba.values()):
         raise FloatingPointError(f"{spec.model} predicts probabilities that are not finite")
     with clock.stage("transfer"):
         transfer = masked.scores(model, train, valid, test) if hasattr(model, "masks") else None
@@ -146,7 +155,7 @@ def _execute(
         "data": {"sha256": data.sha256, "shape": list(data.X.shape), "classes": len(data.classes)},
         "split": {"sha256": split.sha256, **{p: len(getattr(split, p)) for p in PARTS}},
         "scores": {
-            name: metrics.scores(part.y, predicted[name], proba[name])
+            name: metrics.scores(part.y, predicted[name], proba[name], len(data.classes))
             for name, part in parts.items()
         },
         "also": {name: metrics.balanced_accuracy(test.y, y) for name, y in also.items()},
@@ -162,21 +171,20 @@ def _execute(
             "memory_mb": {"before": round(memory_before, 1), "peak": round(peak_memory, 1)},
         },
     }
-    return Outcome(record, _arrays(keep, proba["test"], selected, data, split))
+    kept = proba["test"] if estimator.gives_probabilities(model) else None
+    return Outcome(record, _arrays(keep, kept, selected, data, split))
 
 
-def predict(model: Any, X: Any) -> tuple[Any, Any]:
-    """The predicted classes, and the probabilities if the classes were read off them.
+def _small(split: Split, y: NDArray[np.int64]) -> Split:
+    """A part of the rows, with the first of every class among them."""
 
-    That is the case where a model has `predict` from the base class here, which takes the most
-    probable class. Any other `predict` may follow its own rule, such as an SVM's votes.
-    """
-    if type(model).predict is not import_module("benchmark.models._classifier").Classifier.predict:
-        return model.predict(X), None
-    proba = model.predict_proba(X)
-    if not np.isfinite(proba).all():
-        model.predict(X)  # raises, and says what to do
-    return model.classes_[np.argmax(proba, axis=1)], proba
+    def some(rows: NDArray[np.int64]) -> NDArray[np.int64]:
+        _, firsts = np.unique(y[rows], return_index=True)
+        others = np.setdiff1d(np.arange(len(rows)), firsts)[: TRIAL_ROWS - len(firsts)]
+        kept: NDArray[np.int64] = rows[np.sort(np.concatenate([firsts, others]))]
+        return kept
+
+    return Split(some(split.train), some(split.valid), some(split.test))
 
 
 def _selection(
@@ -216,7 +224,9 @@ def _arrays(
         return None
     arrays: dict[str, Any] = {"rows": split.test}
     if "proba" in keep:
-        arrays["proba"] = proba.astype(np.float32)
+        # Of a model without probabilities no column, so that a resumed run does not look for them.
+        arrays["proba"] = np.empty((len(split.test), 0)) if proba is None else proba
+        arrays["proba"] = arrays["proba"].astype(np.float32)
     if "selected" in keep and selected is not None:
         # One bit per feature: np.unpackbits(..., axis=1, count=n_features) gives the mask back.
         arrays |= {

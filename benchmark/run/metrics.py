@@ -11,10 +11,15 @@ from benchmark.run.features import packed
 
 
 def scores(
-    y: NDArray[np.int64], predicted: NDArray[np.int64], proba: NDArray[Any]
+    y: NDArray[np.int64],
+    predicted: NDArray[np.int64],
+    proba: NDArray[Any] | None,
+    n_classes: int,
 ) -> dict[str, float | None]:
-    """Balanced accuracy, accuracy, weighted F1 and AUROC (macro one-vs-rest for several classes)."""
-    n_classes = proba.shape[1]
+    """Balanced accuracy, accuracy, weighted F1 and AUROC (macro one-vs-rest for several classes).
+
+    `proba` may be anything that orders the samples, a column per class; without it there is no AUROC.
+    """
     confusion = np.zeros((n_classes, n_classes), dtype=np.int64)
     np.add.at(confusion, (y, predicted), 1)
     hits, size, called = np.diag(confusion), confusion.sum(axis=1), confusion.sum(axis=0)
@@ -24,7 +29,7 @@ def scores(
         "balanced_accuracy": float(np.mean(hits[present] / size[present])),
         "accuracy": float(hits.sum() / len(y)),
         "weighted_f1": float(np.sum(f1 * size) / len(y)),
-        "auroc": _auroc(y, proba, bool(present.all())),
+        "auroc": None if proba is None else _auroc(y, proba, bool(present.all())),
     }
 
 

@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from benchmark.files import Unreadable, read_whole, remove_unfinished, set_aside, write_atomic
 from benchmark.protocol.choices import Choice, Setting, read_choice, resolve
@@ -107,15 +107,25 @@ def _sealed(lines: Sequence[bytes]) -> bool:
     return lines[-1] == f'"checksum": "{checksum}"'.encode()
 
 
+class Below(Protocol):
+    """Records and choices that are looked up where a store has none: those of the package."""
+
+    def record(self, key: str) -> dict[str, Any] | None: ...
+
+    def choice(self, cell: Cell) -> Choice | None: ...
+
+
 class Store:
     """The records below one results folder, and the choices beside them.
 
-    One that remembers reads every file once and makes every thing once. It is for those who read
+    With `below`, the folder lies over other records, which are read and never written. One that
+    remembers reads every file once and makes every thing once. It is for those who read
     the same again and again, change none of it and leave the folder alone meanwhile.
     """
 
-    def __init__(self, root: Path, remember: bool = False) -> None:
+    def __init__(self, root: Path, remember: bool = False, below: Below | None = None) -> None:
         self.root = root
+        self.below = below
         self.runs = root / "runs"
         self._records: dict[str, dict[str, Any]] | None = {} if remember else None
         self._made: dict[Any, Any] | None = {} if remember else None
@@ -132,7 +142,11 @@ class Store:
     def choice(self, cell: Cell) -> Choice | None:
         """The choice that tuning wrote for this cell, or None if it was never tuned."""
         place = cell.model, cell.data.folder
-        return self.once(("choice", *place), lambda: read_choice(self.root, cell))
+        return self.once(("choice", *place), lambda: self._choice(cell))
+
+    def _choice(self, cell: Cell) -> Choice | None:
+        found = read_choice(self.root, cell)
+        return found if found is not None or self.below is None else self.below.choice(cell)
 
     def setting(self, cell: Cell, *sources: str) -> Setting | None:
         """The settings that a cell stands for: `benchmark.protocol.choices.resolve`."""
@@ -184,6 +198,9 @@ class Store:
                 continue
             except (NotARecord, OSError) as error:
                 problems.append(Problem(self.path(key), str(error)))
+        if self.below is not None:
+            beneath = {key: self.below.record(key) for key in keys if key not in records}
+            records |= {key: record for key, record in beneath.items() if record is not None}
         return records, problems
 
     def ok(self, key: str) -> dict[str, Any] | None:

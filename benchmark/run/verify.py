@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from benchmark.progress import Progress
-from benchmark.protocol.registry import models
+from benchmark.protocol.registry import find_model
 from benchmark.protocol.spec import RunSpec
 from benchmark.run.executor import run_all
 
@@ -56,7 +56,7 @@ def surroundings(meta: dict[str, Any], here: dict[str, Any]) -> list[str]:
 
 
 def _revision(old: dict[str, Any]) -> list[str]:
-    entry = models().get(old["spec"]["model"])
+    entry = find_model(old["spec"]["model"])
     if entry and entry.revision != old["spec"]["revision"]:
         made, now = old["spec"]["revision"], entry.revision
         return [f"the record was made with revision {made} of {entry.name}, the code has {now}"]

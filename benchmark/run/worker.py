@@ -64,13 +64,13 @@ class Worker:
         """The end of what the child wrote to its error output."""
         self._ready = self._closed = False
 
-    def run(self, spec: RunSpec, keep: Collection[str] = ()) -> Outcome:
+    def run(self, spec: RunSpec, keep: Collection[str] = (), trial: bool = False) -> Outcome:
         """Do one run in the child. Never raises: a dead child is an outcome too."""
         process = self._start()
         # What earlier runs printed would be taken for this run's last words.
         self._said = b""
         start = time.monotonic()
-        request = json.dumps({"spec": spec.to_dict(), "keep": sorted(keep)})
+        request = json.dumps({"spec": spec.to_dict(), "keep": sorted(keep), "trial": trial})
         try:
             assert process.stdin is not None
             process.stdin.write(request.encode() + b"\n")
@@ -246,7 +246,8 @@ def serve() -> None:
     imported: set[str] = set()
     while True:
         request = json.loads(requests.get())
-        outcome = execute(RunSpec.from_dict(request["spec"]), request["keep"])
+        spec = RunSpec.from_dict(request["spec"])
+        outcome = execute(spec, request["keep"], request["trial"])
         arrays = base64.b64encode(outcome.arrays).decode() if outcome.arrays else None
         reply = json.dumps({"record": outcome.record, "arrays": arrays})
         replies.write(reply.encode() + b"\n")

@@ -47,7 +47,7 @@ def measure(recipe: Recipe, store: Store, editions: Sequence[str] = EDITIONS) ->
 
     @cache
     def rho(model: str, label: str, metric: Metric) -> float:
-        return pairing.used(store, Cell(registry.models()[model], registry.data_ref(label)), metric)
+        return pairing.used(store, Cell(registry.models()[model], recipe.data(label)), metric)
 
     used = {plan.dataset for plan in plans if any(plan.found(records))}
     found = {}
@@ -77,7 +77,7 @@ def measure(recipe: Recipe, store: Store, editions: Sequence[str] = EDITIONS) ->
 def _row(recipe: Recipe, method: str) -> Row:
     source = recipe.source(method)
     name = re.split("[:|]", source.model)[0]
-    entry = registry.models().get(name)
+    entry = registry.find_model(name)
     label = source.label or paper.LABELS.get(method)
     label = label or (entry.label if entry and ":" not in method else method)
     # Rows that are no models, such as averages, belong to the paper's own kind of methods.
@@ -101,6 +101,8 @@ class _Plan:
     choice: Choice | None = None
     base: bool = False
     """Whether the settings are those chosen for the model without its switches."""
+    default: bool = False
+    """Whether nothing was chosen: the registry's settings, or those of the class itself."""
 
     @property
     def known(self) -> bool:
@@ -142,16 +144,25 @@ def _known(
     return plan(choice=setting.choice, base=base)
 
 
+def sources(settings: str, cell: Cell) -> tuple[str, ...]:
+    """Where a row's settings come from, in this order; shipped cells stand for what was chosen."""
+    if settings != "auto":
+        return (settings,)
+    return ("own", "base", "default") if cell.own else ("own",)
+
+
 def _by_rule(method: str, label: str, cell: Cell, store: Store, source: str) -> _Plan:
     base = source == "base"
     plan = partial(_Plan, method, label, "rule", cell, base=base)
     try:
-        setting = store.setting(cell, source)
+        setting = store.setting(cell, *sources(source, cell))
     except Damaged as error:
         say(f"not used: {error}")
         return plan(gap=Gap("not run", "the choice of settings cannot be read", "tune"))
     if setting is not None:
-        return _known(method, label, "rule", cell, setting, base)
+        return replace(
+            _known(method, label, "rule", cell, setting, base), default=setting.origin == "default"
+        )
     if base:
         return plan(gap=Gap("not run", f"{cell.entry.name} is not tuned yet", "tune"))
     tried = [keys_of(cell, params)[1] for params in cell.candidates()]
@@ -258,7 +269,7 @@ def _gap(
     if plan.gap is not None:
         reason = f"{plan.gap.reason}; candidates failed: {kinds}" if kinds else plan.gap.reason
         return replace(plan.gap, reason=reason)
-    planned, again = len(plan.keys), f"reproduce {recipe.name}"
+    planned, again = len(plan.keys), recipe.command
     if not good and sum(failures.values()) == planned:
         return Gap("failed", f"all {planned} runs failed: {kinds}", again)
     absent = planned - good - sum(failures.values()) - lost
@@ -283,6 +294,8 @@ def _named(plan: _Plan) -> str:
 
 def _note(plan: _Plan) -> str:
     choice = plan.choice
+    if plan.default:
+        return "default settings, not tuned"
     if choice and plan.base and plan.cell and plan.cell.overrides:
         return f"other settings as chosen for {plan.cell.entry.name}"
     if choice and not choice.by_rule:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from benchmark.protocol.choices import base_of, resolve
 from benchmark.protocol.plan import Cell, Protocol
-from benchmark.protocol.registry import check_name, models
+from benchmark.protocol.registry import check_name, model_ref
 from benchmark.protocol.spec import RunSpec
 from benchmark.protocol.stored import or_told
 from benchmark.tables.computed import COMPUTED
@@ -25,7 +25,7 @@ def needs(
     """The runs behind a table, also behind its computed cells; times are not among them."""
     recipe = read_recipe(table)
     for name in only_models or []:
-        check_name("model", name.partition(":")[0], models())
+        model_ref(name)
     for name in only_datasets or []:
         check_name("dataset of this table", name, recipe.datasets)
     found = [

@@ -15,7 +15,7 @@ from benchmark import paper
 from benchmark.paper import Printed
 from benchmark.protocol import registry
 from benchmark.protocol.plan import Cell
-from benchmark.protocol.spec import UserError, parse_name
+from benchmark.protocol.spec import DataRef, UserError, parse_name
 
 Record = dict[str, Any]
 
@@ -102,7 +102,8 @@ class Source:
     scale: float = 1.0
     offset: float = 0.0
     settings: str = "own"
-    """`own`: chosen for this model with its switches; `base`: chosen for the model without them."""
+    """`own`: chosen for this model with its switches; `base`: chosen for the model without them;
+    `auto`: chosen where shipped, and of one's own cells the default where nothing was chosen."""
     average: tuple[str, ...] = ()
     """Other rows that this one is the mean of."""
     given: str = ""
@@ -153,6 +154,8 @@ class Recipe:
     rank: Rule | None = None
     rows: Mapping[str, Source] = field(default_factory=dict)
     """Rows that are not simply the model of that name."""
+    own: Mapping[str, DataRef] = field(default_factory=dict)
+    """Columns that are tables of somebody's own."""
 
     @property
     def columns(self) -> list[tuple[str, Metric]]:
@@ -161,21 +164,24 @@ class Recipe:
         over = [("", metric) for metric in self.metrics if metric.overall]
         return [(dataset, metric) for dataset in self.datasets for metric in each] + over
 
+    @property
+    def command(self) -> str:
+        """What does its missing runs."""
+        return f"reproduce {self.name}" if self.name in catalogue() else self.name
+
     def source(self, method: str) -> Source:
         return self.rows.get(method) or Source(method)
 
     def cell(self, method: str, dataset: str) -> Cell | None:
         """The model and data behind a row; None for averages and models that do not exist."""
         source = self.source(method)
-        if (
-            source.average
-            or source.given
-            or source.model.partition(":")[0] not in registry.models()
-        ):
-            return None
         # Checked by the tests and not here: a check would import the model's library.
         name, overrides = parse_name(source.model)
-        return Cell(registry.models()[name], registry.data_ref(dataset), overrides)
+        entry = None if source.average or source.given else registry.find_model(name)
+        return None if entry is None else Cell(entry, self.data(dataset), overrides)
+
+    def data(self, dataset: str) -> DataRef:
+        return self.own[dataset] if dataset in self.own else registry.data_ref(dataset)
 
     def rows_on(self, dataset: str) -> list[Need]:
         """The cells of the table's own rows on a dataset; averages have no runs of their own."""

@@ -1,0 +1,178 @@
+"""One's own models and tables ranked beside the 17, and the records that travel for it."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+from conftest import ROOT
+from scipy.stats import friedmanchisquare, t
+
+from benchmark.judge import rank
+from benchmark.protocol.choices import read_choice
+from benchmark.protocol.plan import Cell
+from benchmark.protocol.registry import data_ref, models
+from benchmark.protocol.spec import UserError
+from benchmark.run.frame import METRICS, frame_of, record_of, row_of, rows_of
+from benchmark.run.load import load_records
+from benchmark.run.records import Store
+from benchmark.run.shipped import Shipped, write
+
+NAIVE = "sklearn.naive_bayes:GaussianNB"
+SPELLED = "sklearn.naive_bayes.GaussianNB"
+
+
+@pytest.fixture(scope="module")
+def shipped():
+    return load_records("no such folder")
+
+
+@pytest.fixture
+def table(tmp_path):
+    rng = np.random.default_rng(0)
+    y = np.repeat(["well", "ill"], 20)
+    X = rng.normal(size=(40, 6)) + (y == "ill")[:, None]
+    frame = pd.DataFrame(X, columns=[f"g{j}" for j in range(6)]).assign(status=y)
+    frame.to_csv(tmp_path / "mine.csv", index=False)
+    return tmp_path / "mine.csv"
+
+
+def test_a_row_keeps_what_a_ranking_needs():
+    [path] = sorted((ROOT / "results/runs/protogate/colon").glob("*/r0f0.json"))[:1]
+    record = Store(ROOT / "results").load(path)
+    [row] = rows_of(frame_of([row_of(record)]))
+    back = record_of(row)
+    assert back["spec"] == record["spec"] and back["key"] == record["key"]
+    assert back["scores"] == record["scores"]
+    assert back["data"] == record["data"]
+    assert back["split"]["sha256"] == record["split"]["sha256"]
+    assert back["selection"]["mean"] == record["selection"]["mean"]
+
+
+def test_shipped_records_hold_the_settings_that_were_chosen(shipped):
+    cell = Cell(models()["ridge"], data_ref("colon"))
+    choice = Shipped().choice(cell)
+    assert choice == read_choice(ROOT / "results", cell)
+    [first, *_] = cell.specs(choice.params, rank.Protocol())
+    runs = shipped[shipped["key"].str.startswith(first.key.rpartition("/")[0])]
+    assert len(runs) == 25
+    assert 100 * runs["test_balanced_accuracy"].mean() == pytest.approx(83.05, abs=0.005)
+
+
+def test_one_s_own_folder_lies_over_the_shipped_records(tmp_path, shipped):
+    key = shipped["key"][0]
+    store = Store(tmp_path, below=Shipped())
+    found, problems = store.find([key, "knn/colon/00000000/r0f0"])
+    assert list(found) == [key] and problems == []
+    mine = {**found[key], "split": {"sha256": "mine"}}
+    from conftest import write_run
+
+    write_run(tmp_path, mine)
+    assert store.find([key])[0][key]["split"]["sha256"] == "mine"
+    assert len(load_records(tmp_path)) == len(shipped)
+    assert len(load_records(tmp_path, shipped=False)) == 1
+
+
+@pytest.mark.slow
+def test_what_ships_is_what_the_records_say(tmp_path):
+    write(ROOT / "results", tmp_path)
+    for path in tmp_path.iterdir():
+        shipped = ROOT / "benchmark/run/shipped" / path.name
+        pd.testing.assert_frame_equal(
+            pd.read_parquet(path), pd.read_parquet(shipped), obj="`make reports` renews it"
+        )
+        assert shipped.stat().st_size < 600_000
+
+
+def test_export_as_parquet_and_csv(inside, tmp_path, shipped):
+    inside("export", tmp_path / "runs.parquet", "--results", tmp_path, check=0)
+    pd.testing.assert_frame_equal(pd.read_parquet(tmp_path / "runs.parquet"), shipped)
+    inside("export", tmp_path / "runs.csv", "--own", "--results", tmp_path, check=0)
+    assert (tmp_path / "runs.csv").read_text().startswith("key,dataset,model")
+    assert "are written as" in inside("export", tmp_path / "runs.xyz", check=2).stderr
+
+
+def test_naive_bayes_beside_the_17_on_colon(inside, tmp_path, shipped):
+    """Ranks, ADTM and the corrected test, computed again from the exported table alone."""
+    done = inside("rank", "--models", f"paper,{NAIVE}", "--datasets", "colon", "--against", NAIVE,
+                  "--results", tmp_path / "own", "--to", tmp_path / "to", "--jobs", "0",
+                  "--budget", "all", "--format", "json")  # fmt: skip
+    found = json.loads(done.stdout)
+    own = load_records(tmp_path / "own", shipped=False)
+    assert set(own["model"]) == {SPELLED} and len(own) == 25
+    cells = {c["method"]: c["values"] for c in found["cells"] if c["missing"] is None}
+    assert len(cells) >= 15
+    assert cells[SPELLED] == pytest.approx(100 * own["test_balanced_accuracy"].to_numpy(float))
+    means = pd.Series({name: np.mean(values) for name, values in cells.items()}).round(9)
+    ranks = means.rank(ascending=False, method="min")
+    span = (means - means.min()) / (means.max() - means.min())
+    for one in found["standings"]:
+        if one["rank"] is not None:
+            assert one["rank"] == ranks[one["method"]]
+            assert one["adtm"] == pytest.approx(100 * span[one["method"]])
+    pair = next(p for p in found["pairs"] if p["first"] == "KNN")
+    d = np.array(cells[SPELLED]) - np.array(cells["knn"])
+    expected = d.mean() / np.sqrt((1 / 25 + 1 / 4) * d.var(ddof=1))
+    assert pair["difference"] == pytest.approx(d.mean())
+    assert pair["p"] == pytest.approx(2 * t.sf(abs(expected), 24))
+    assert {p["second"] for p in found["pairs"]} == {"GaussianNB"}
+    assert json.loads((tmp_path / "to/rank.json").read_text()) == found
+
+
+def test_own_tables_and_shipped_ones_in_one_ranking(inside, tmp_path, table):
+    words = ("rank", "--models", f"knn,ridge,{NAIVE}", "--datasets", "colon", "--data", table,
+             "--target", "status", "--results", tmp_path / "own", "--to", tmp_path / "to",
+             "--jobs", "0", "--metric", "auroc")  # fmt: skip
+    assert "Nothing can be ranked" not in inside(*words, "--budget", "none", check=3).stderr
+    found = json.loads(inside(*words, "--budget", "all", "--format", "json", check=0).stdout)
+    assert found["ranked"]["datasets"] == ["colon", "mine"]
+    scores = [
+        [np.mean(c["values"]) for c in found["cells"] if c["method"] == method]
+        for method in found["ranked"]["methods"]
+    ]
+    assert found["friedman"]["p"] == pytest.approx(friedmanchisquare(*scores).pvalue)
+    for suffix in (".png", ".svg"):
+        assert (tmp_path / f"to/critical-difference{suffix}").stat().st_size > 5000
+    own = load_records(tmp_path / "own", shipped=False)
+    assert len(own) == 25 * 4, "shipped cells are not run again"
+    text = inside(*words, check=0).stdout
+    assert "default settings" in text and "knn on mine" in text
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--models", "knn"], "two models or more"),
+        (["--models", "knn,knnn"], "Did you mean 'knn'"),
+        (["--models", "knn,rf", "--against", "ridge"], "none of the ranked"),
+        (["--models", "knn,rf", "--datasets", "colom"], "Did you mean 'colon'"),
+        (["--models", "knn,rf", "--target", "y"], "need --data FILE"),
+        (["--models", "knn,rf", "--data", "nowhere.csv", "--target", "y"], "There is no file"),
+    ],
+)
+def test_slips_of_rank_are_named(inside, tmp_path, words, message):
+    done = inside("rank", "--datasets", "colon", *words, "--results", tmp_path / "own",
+                  "--to", tmp_path / "to", "--budget", "none", check=2)  # fmt: skip
+    assert message in done.stderr
+
+
+def test_two_tables_of_one_name_are_refused(table):
+    from benchmark.data.load import own_table
+
+    ref = own_table(table, "status")
+    with pytest.raises(UserError, match="Two of the tables are called mine"):
+        rank.recipe(["knn", "rf"], [ref, ref])
+
+
+def test_metrics_are_those_of_a_record():
+    assert tuple(rank.METRICS) == ("balanced_accuracy", "accuracy", "auroc", "weighted_f1")
+    assert set(rank.METRICS) == set(METRICS)
+
+
+def test_own_records_never_land_among_the_shipped_ones(monkeypatch, capsys):
+    from benchmark.cli import arguments
+
+    monkeypatch.chdir(ROOT)
+    assert arguments.own_results(arguments.RESULTS) == arguments.OWN_RESULTS
+    assert "Your own records go to own-results/" in capsys.readouterr().err
+    assert str(arguments.own_results(arguments.Path("results"))) == "results", "it was named"
