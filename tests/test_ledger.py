@@ -249,6 +249,7 @@ def test_times_name_their_hardware_and_average_over_rows(results):
     assert (tabnet.word, "Some CPU" in tabnet.why) == ("other hardware", True)
     mean = line(lines, 12, "average-without-protogate", "colon", metric)
     assert mean.ours["rule"].mean == pytest.approx(0.02)
+    assert mean.verdict.word == "other hardware"
     missing = line(lines, 12, "average-without-protogate", "lung", metric).verdict
     assert missing.why.startswith("an average without tabnet, l2x")
     assert line(lines, 12, "protogate", "colon", metric).verdict.why == "not timed yet"

@@ -118,6 +118,9 @@ def _average_verdict(
     if printed is None or printed.mean is None:
         return Verdict("not in paper", "no such cell")
     ours = Sample(*stats.mean_std(values), len(values))
+    if metric.timed:
+        ratio = f"{ours.mean / printed.mean:.2g} times the printed value" if printed.mean else ""
+        return Verdict("other hardware", ratio, ours.mean - printed.mean)
     return compare(ours, Sample(printed.mean, printed.std), metric.decimals)
 
 
