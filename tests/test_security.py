@@ -24,6 +24,7 @@ BOUNDED = {
     ("benchmark/experiments/stopwatch.py", "read_text"): "/proc",
     ("benchmark/run/guard.py", "read_text"): "/proc",
     ("benchmark/run/machine.py", "read_text"): "/proc",
+    ("benchmark/run/machine.py", "read_bytes"): "the installed sources",
     ("benchmark/report/gather.py", "read_text"): "figures that this command has drawn",
     ("benchmark/report/gather.py", "read_bytes"): "figures that this command has drawn",
     ("benchmark/report/files.py", "read_text"): "the README beside the reports",

@@ -24,7 +24,13 @@ from benchmark.protocol.spec import canonical, digest
 NAME = "inputs.json"
 SUFFIXES = (".png", ".svg")
 LENGTH = 16
-CODE = ("figures/*.py", "paper/__init__.py", "paper/reference.csv", "tables/statistics.py")
+CODE = (
+    "figures/*.py",
+    "paper/__init__.py",
+    "paper/reference.csv",
+    "judge/ranks.py",
+    "tables/statistics.py",
+)
 """What runs or is read while a figure is drawn. What runs before shows in what the figure reads."""
 LIBRARIES = ("matplotlib", "numpy", "pillow", "kiwisolver", "scipy")
 """Drawing, arithmetic, pixels, arrangement, and the tests in a figure."""

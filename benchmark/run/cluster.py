@@ -22,6 +22,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from benchmark.files import Unreadable, read_whole
 from benchmark.progress import say
 from benchmark.protocol.record import answer_to
 from benchmark.protocol.registry import models
@@ -43,6 +44,8 @@ FORGIVEN = 5
 """How often a run that Dask has given up, after the death of several workers, is submitted again."""
 TABLES_AT_ONCE = 8
 """Workers that a table is sent to together: the scheduler holds a copy for each."""
+LARGEST_TABLE = 2 << 30
+"""Bytes of an own table that travels; more belongs on a disk that all workers see."""
 
 
 @contextmanager
@@ -280,9 +283,9 @@ class Cluster:
         missing = [worker for worker, has in answers.items() if has is False]
         path, sha256 = Path(data["path"]), data["options"]["sha256"]
         try:
-            content = path.read_bytes() if missing else b""
-        except OSError as error:
-            say(f"The table {path} cannot be sent to {_some(missing)}: {error.strerror}.")
+            content = read_whole(path, LARGEST_TABLE) if missing else b""
+        except (OSError, Unreadable) as error:
+            say(f"The table {path} cannot be sent to {_some(missing)}: {error}.")
             return
         for start in range(0, len(missing), TABLES_AT_ONCE):
             some = missing[start : start + TABLES_AT_ONCE]

@@ -19,10 +19,11 @@ from conftest import ROOT, cell_of, made_up
 from benchmark.cli.arguments import positive
 from benchmark.protocol import registry
 from benchmark.protocol.plan import Protocol
+from benchmark.protocol.record import answer_to
 from benchmark.protocol.spec import Outcome, UserError
-from benchmark.run.executor import _from_cluster
 from benchmark.run.records import Problem, Store, digest
 from benchmark.run.worker import LAST_WORDS, Worker
+from benchmark.shapes import Misshapen, parse
 
 
 @pytest.fixture(autouse=True)
@@ -85,10 +86,10 @@ def test_a_right_checksum_does_not_make_a_record(tmp_path, wrong):
 def test_an_answer_of_the_cluster_is_checked_like_that_of_a_worker():
     asked, other = (cell_of("knn", "syn1").specs({}, Protocol(1, 2)))[:2]
     good = json.dumps(made_up(asked, 50.0))
-    assert _from_cluster(asked, (good, None)).ok
+    assert answer_to(asked, parse(good.encode()))["key"] == asked.key
     for answer in (json.dumps(made_up(other, 50.0)), "{}", "no", '{"status": NaN}'):
-        lost = _from_cluster(asked, (answer, None)).record
-        assert lost["status"] == "killed" and lost["key"] == asked.key
+        with pytest.raises(Misshapen):
+            answer_to(asked, parse(answer.encode()))
 
 
 # 7: labels ---------------------------------------------------------------------------------------
