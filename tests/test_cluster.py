@@ -3,6 +3,7 @@
 Whatever happens to them, the records are those of a run on this machine.
 """
 
+import contextlib
 import json
 import os
 import shutil
@@ -373,11 +374,12 @@ def test_a_run_that_nobody_waits_for_is_ended(misbehaving, threads, monkeypatch)
     monkeypatch.setattr(remote, "ABANDONED_SECONDS", 0.2)
 
     def children():
-        return [
-            process
-            for process in psutil.Process().children(recursive=True)
-            if "benchmark.run.worker" in " ".join(process.cmdline())
-        ]
+        found = []
+        for process in psutil.Process().children(recursive=True):
+            with contextlib.suppress(psutil.Error):  # it ended while it was looked at
+                if "benchmark.run.worker" in " ".join(process.cmdline()):
+                    found.append(process)
+        return found
 
     outcomes = run_all(
         specs("prior", n=1, trouble="sleep"),
