@@ -34,22 +34,32 @@ LARGEST = 64 << 20
 """Bytes that are read back: thousands of times the largest record there is."""
 
 
+CHUNK = 1 << 20
+
+
 class Unreadable(Exception):
     """It is not a file that could be read back; the message says why."""
 
 
-def read_whole(path: Path, largest: int = LARGEST) -> bytes:
+def read_whole(path: Path | str, largest: int = LARGEST) -> bytes:
     """A regular file's content. A pipe would never end, and nor would a link to /dev/zero."""
     # Opening a pipe waits for its writer unless told not to.
     handle = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
-    if not stat.S_ISREG(os.fstat(handle).st_mode):
+    try:
+        about = os.fstat(handle)
+        if not stat.S_ISREG(about.st_mode):
+            raise Unreadable("is not a regular file")
+        # Without a file object, which costs as much as reading a record.
+        parts = [os.read(handle, min(about.st_size, largest) + 1)]
+        size = len(parts[0])
+        while parts[-1] and size != about.st_size and size <= largest:
+            parts.append(os.read(handle, min(CHUNK, largest + 1 - size)))
+            size += len(parts[-1])
+    finally:
         os.close(handle)
-        raise Unreadable("is not a regular file")
-    with os.fdopen(handle, "rb") as file:
-        content = file.read(largest + 1)
-    if len(content) > largest:
+    if size > largest:
         raise Unreadable(f"has more than {largest >> 20} MB")
-    return content
+    return parts[0] if len(parts) == 1 else b"".join(parts)
 
 
 def set_aside(root: Path, path: Path) -> Path:

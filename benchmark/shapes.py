@@ -30,8 +30,9 @@ from typing import (
 T = TypeVar("T")
 Reader = Callable[[Any], Any]
 
-LARGEST = {int: 2**63, float: 1.7976931348623157e308}
-"""No number beyond these is a result of anything here, and arithmetic with it would raise."""
+LARGEST = {int: 2**63, float: 1e100}
+"""No number beyond these is a result of anything here, and arithmetic with it, such as the squares of a
+standard deviation, would raise."""
 
 
 class Misshapen(ValueError):
@@ -138,8 +139,10 @@ def _plain(shape: Any) -> Reader:
     accepted, most = _types(shape), LARGEST.get(shape)
 
     def read(value: Any) -> Any:
-        if type(value) not in accepted or (most is not None and not -most <= value <= most):
+        if type(value) not in accepted:
             _wrong(value, expected(shape))
+        if most is not None and not -most <= value <= most:
+            _wrong(value, f"{expected(shape)} up to {most:.0e}")
         return value
 
     return read

@@ -7,9 +7,11 @@ become numbers, nominal and text attributes stay text, `?` is a missing value.
 from __future__ import annotations
 
 import csv
+import io
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 
 import numpy as np
@@ -71,12 +73,26 @@ def _attribute(text: str, number: int) -> Attribute:
 
 
 def _rows(path: Path, first_row: int) -> Iterator[str]:
-    """The lines of the data, without comments and empty ones."""
+    """The lines of the data, without comments and empty ones.
+
+    Only a whole line is a comment: within a value, % is a character like any other.
+    """
     with path.open(encoding="utf-8") as lines:
         for number, line in enumerate(lines):
             text = line.strip()
             if number >= first_row and text and not text.startswith("%"):
                 yield text
+
+
+class _Rows(io.TextIOBase):
+    """Rows as a file. Told to skip the header, pandas still looks for quotes in it: a class that is
+    one took the first rows away."""
+
+    def __init__(self, rows: Iterator[str]) -> None:
+        self._rows = rows
+
+    def read(self, _size: int | None = -1, /) -> str:
+        return "".join(f"{row}\n" for row in islice(self._rows, 1000))
 
 
 def _is_sparse(path: Path, first_row: int) -> bool:
@@ -85,17 +101,9 @@ def _is_sparse(path: Path, first_row: int) -> bool:
 
 def _read_dense(path: Path, first_row: int, attributes: list[Attribute]) -> pd.DataFrame:
     """Leave the many rows to pandas: it is fast, and frugal with large files."""
-    quote, skipped = "'", []
-    with path.open(encoding="utf-8") as lines:
-        for number, line in enumerate(lines):
-            if number < first_row or line.lstrip().startswith("%"):
-                # Only a whole line is a comment: within a value, % is a character like any other.
-                skipped.append(number)
-            elif '"' in line:
-                quote = '"'
+    quote = '"' if any('"' in row for row in _rows(path, first_row)) else "'"
     frame = pd.read_csv(
-        path,
-        skiprows=skipped,
+        _Rows(_rows(path, first_row)),
         header=None,
         index_col=False,
         quotechar=quote,

@@ -22,5 +22,13 @@ class Raw:
     notes: list[str] = field(default_factory=list)
     ids: Sequence[str] | None = None
     """Names of the samples, where the source has some."""
+    groups: Sequence[str] | None = None
+    """Of each row, what must not be divided between parts, such as a patient."""
+    test: npt.NDArray[np.bool_] | None = None
+    """The rows that every run is tested on, where a user has named them."""
+    categories: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    """Features whose values in X are codes, with what these stand for."""
+    gaps: bool = False
+    """Whether values of X may be missing, because each run fills them."""
     derived: bool = False
     """Built here from raw tables, so that the number of features may differ from the paper's."""

@@ -15,7 +15,7 @@ import dask
 from dask_jobqueue import SLURMCluster
 
 # The messages to each worker that the scheduler remembers, here for nobody: 1000 need gigabytes.
-dask.config.set({"distributed.admin.low-level-log-length": 100})
+dask.config.set({"distributed.admin.low-level-log-length": 20})
 
 NAMES = ("BENCHMARK_DATA", "BENCHMARK_CACHE", "BENCHMARK_MODELS", "PYTHONPATH")
 """What the workers are to have as this process has it."""

@@ -503,6 +503,32 @@ class ProtoGate(Classifier):
             "selected": float((mu > 0).sum(axis=1).mean()),
         }
 
+    # -- keeping a fitted model: numbers alone, so that no code is read back
+
+    def arrays(self):
+        """Everything that was learned, by name."""
+        return {
+            **self.net_._asdict(),
+            "prototypes": self.prototypes_,
+            "prototype_codes": self.prototype_codes_,
+        }
+
+    def restore(self, arrays, n_classes):
+        """Become the fitted model that `arrays` came from, for classes 0..n_classes-1."""
+        net = Net(*(np.ascontiguousarray(arrays[name], dtype=self.dtype) for name in Net._fields))
+        prototypes, codes = arrays["prototypes"], arrays["prototype_codes"]
+        (n, d), h = prototypes.shape, self.hidden
+        shapes = [a.shape for a in net]
+        if shapes != [(h, d), (h,), (d, h), (d,)] or codes.shape != (n,):
+            raise ValueError(f"the arrays do not fit each other: {shapes}, {codes.shape}, {(n, d)}")
+        if not np.isin(codes, range(n_classes)).all():
+            raise ValueError(f"prototypes have classes other than 0 to {n_classes - 1}")
+        self.net_, self.n_features_in_ = net, d
+        self.prototypes_ = np.ascontiguousarray(prototypes, dtype=self.dtype)
+        self.prototype_codes_ = codes.astype(np.int64)
+        self.classes_ = np.arange(n_classes)
+        return self
+
     # -- explanations
 
     def explain(self, X):

@@ -23,10 +23,10 @@ from distributed import Worker
 from benchmark.data import load
 from benchmark.protocol.registry import data_ref, make_spec, models
 from benchmark.protocol.spec import Outcome
-from benchmark.run import remote
-from benchmark.run.campaign import Means, run_missing
-from benchmark.run.execute import execute
-from benchmark.run.records import Store
+from benchmark.runner import remote
+from benchmark.runner.campaign import Means, run_missing
+from benchmark.runner.execute import execute
+from benchmark.runner.records import Store
 
 # What every worker does for itself all the time: here one process would do it 200 times.
 dask.config.set(
@@ -99,7 +99,7 @@ def child(*words):
             **os.environ,
             "DASK_LOGGING__DISTRIBUTED": "critical",
             # As docs/cluster.md advises: the messages to each worker that a scheduler remembers.
-            "DASK_DISTRIBUTED__ADMIN__LOW_LEVEL_LOG_LENGTH": "100",
+            "DASK_DISTRIBUTED__ADMIN__LOW_LEVEL_LOG_LENGTH": "20",
         },
     )
 

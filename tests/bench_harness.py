@@ -19,9 +19,9 @@ from pathlib import Path
 from benchmark.paper import DATASETS, METHODS
 from benchmark.protocol.registry import data_ref, load_class, make_spec, models
 from benchmark.protocol.spec import Outcome, RunSpec
-from benchmark.run.executor import WorkerPool
-from benchmark.run.records import Store, decode, encode
-from benchmark.run.worker import Limits
+from benchmark.runner.executor import WorkerPool
+from benchmark.runner.records import Store, decode, encode
+from benchmark.runner.worker import Limits
 from benchmark.tables.build import build_table
 
 ROOT = Path(__file__).resolve().parent.parent

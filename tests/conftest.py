@@ -2,10 +2,12 @@
 
 import gc
 import os
+import shutil
 import signal
 import subprocess
 import sys
 import tomllib
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -15,8 +17,8 @@ from benchmark.cli import main as command_line
 from benchmark.protocol import registry
 from benchmark.protocol.plan import Cell, Protocol
 from benchmark.protocol.spec import SCHEMA, digest, failed
-from benchmark.run.machine import ONE_THREAD
-from benchmark.run.records import Store, encode
+from benchmark.runner.machine import ONE_THREAD
+from benchmark.runner.records import Store, encode
 
 # As in a run: one thread. Set before anything imports numpy or torch, whose pools would otherwise
 # fight each other for the cores when tests run side by side.
@@ -125,6 +127,8 @@ def inside(capsys, monkeypatch):
         capsys.readouterr()
         try:
             code = command_line.main([str(word) for word in words])
+        except SystemExit as stopped:  # wrong words
+            code = stopped.code
         finally:
             for number, handler in handlers.items():
                 signal.signal(number, handler)
@@ -169,9 +173,29 @@ def misbehaving(tmp_path, monkeypatch):
     environment = {
         "BENCHMARK_MODELS": str(path),
         "PYTHONPATH": os.pathsep.join([str(ROOT), str(ROOT / "tests")]),
+        "MARK": str(tmp_path),
     }
     for name, value in environment.items():
         monkeypatch.setenv(name, value)
     registry.models.cache_clear()
     yield environment
     registry.models.cache_clear()
+
+
+@pytest.fixture(scope="session")
+def installed(tmp_path_factory):
+    """A folder that holds the installed wheel and nothing of the checkout."""
+    folder = tmp_path_factory.mktemp("wheel")
+    source = folder / "source"
+    source.mkdir()
+    # A copy: setuptools leaves a folder `build` behind, and puts its old modules into the next wheel.
+    for name in ("pyproject.toml", "README.md", "LICENSE"):
+        shutil.copy(ROOT / name, source)
+    for name in ("benchmark", "models", "datasets"):
+        shutil.copytree(ROOT / name, source / name, ignore=shutil.ignore_patterns("__pycache__"))
+    build = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--no-build-isolation"]
+    subprocess.run([*build, "--wheel-dir", str(folder), str(source)], check=True, timeout=300)
+    [wheel] = folder.glob("*.whl")
+    with zipfile.ZipFile(wheel) as archive:
+        archive.extractall(folder / "installed")
+    return folder / "installed"

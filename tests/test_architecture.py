@@ -12,7 +12,8 @@ import benchmark
 
 PACKAGES = [
     "files", "text", "shapes", "progress",
-    "protocol", "paper", "data", "run", "experiments", "tables", "judge", "figures", "report", "cli",
+    "protocol", "paper", "data", "runner", "experiments", "tables", "judge", "figures", "report", "api",
+    "cli",
 ]  # fmt: skip
 """The house from the ground up: each may import from those before it. docs/architecture.md shows it."""
 

@@ -21,7 +21,7 @@ from benchmark.judge.claims import render as claims_render
 from benchmark.judge.claims.check import NOT_SO_FAR, SO_FAR, TOO_FEW
 from benchmark.protocol.choices import EDITIONS
 from benchmark.protocol.spec import UserError
-from benchmark.run.records import Store
+from benchmark.runner.records import Store
 from benchmark.tables import statistics as stats
 from benchmark.tables.computed import with_computed
 from benchmark.tables.recipes import read_recipe

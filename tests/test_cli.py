@@ -13,8 +13,8 @@ from conftest import ROOT
 from benchmark.cli.main import main, parser
 from benchmark.protocol.registry import datasets, models
 from benchmark.protocol.spec import Outcome
-from benchmark.run.records import Store
-from benchmark.run.verify import differences
+from benchmark.runner.records import Store
+from benchmark.runner.verify import differences
 
 
 def test_help_teaches(cli):
@@ -75,10 +75,10 @@ def test_list_as_json(cli):
         (["data", "get", "colum"], ["Did you mean 'colon'?"]),
     ],
 )
-def test_mistakes_are_answered_with_a_remedy(cli, tmp_path, words, said):
+def test_mistakes_are_answered_with_a_remedy(inside, tmp_path, words, said):
     if words[0] in ("run", "tune", "verify", "reproduce"):
         words = [*words, "--results", tmp_path]
-    done = cli(*words, check=2)
+    done = inside(*words, check=2)
     for part in said:
         assert part in done.stderr
     assert done.stdout == ""
@@ -87,27 +87,29 @@ def test_mistakes_are_answered_with_a_remedy(cli, tmp_path, words, said):
 @pytest.mark.parametrize(
     "words", [["--jobs", "-1"], ["--repeats", "0"], ["--timeout", "0"], ["--memory", "x"]]
 )
-def test_impossible_numbers_are_refused(cli, words):
-    assert cli("run", *words).returncode == 2
+def test_impossible_numbers_are_refused(inside, words):
+    inside("run", *words, check=2)
 
 
 RUN = ("run", "--models", "knn", "--datasets", "syn1", "--repeats", "1", "--jobs", "1")
 HERE = (*RUN, "--jobs", "0")  # of two the last counts
 
 
-def test_results_on_stdout_and_remarks_on_stderr(cli, tmp_path):
+def test_results_on_stdout_and_remarks_on_stderr(cli, inside, tmp_path):
     done = cli(*RUN, "--results", tmp_path, check=0)
     assert done.stdout.startswith("| model") and "Not tuned" in done.stderr
-    rows = json.loads(cli(*RUN, "--results", tmp_path, "--format", "json", check=0).stdout)
+    rows = json.loads(inside(*RUN, "--results", tmp_path, "--format", "json", check=0).stdout)
     assert rows[0]["runs"] == 5 and 0 < rows[0]["balanced_accuracy"] < 100
-    text = cli(*RUN, "--results", tmp_path, "--format", "csv", check=0).stdout
+    text = inside(*RUN, "--results", tmp_path, "--format", "csv", check=0).stdout
     [row] = csv.DictReader(io.StringIO(text))
     assert float(row["balanced_accuracy"]) == pytest.approx(rows[0]["balanced_accuracy"])
 
 
-def test_data_that_is_nowhere_is_named_once_and_the_rest_goes_on(cli, tmp_path):
-    done = cli("run", "--models", "knn", "--datasets", "meta-dr,syn1", "--repeats", "1",
-               "--jobs", "1", "--results", tmp_path, check=3, BENCHMARK_DATA=str(tmp_path), BENCHMARK_CACHE=str(tmp_path))  # fmt: skip
+def test_data_that_is_nowhere_is_named_once_and_the_rest_goes_on(inside, tmp_path, monkeypatch):
+    for name in ("BENCHMARK_DATA", "BENCHMARK_CACHE"):
+        monkeypatch.setenv(name, str(tmp_path))
+    done = inside("run", "--models", "knn", "--datasets", "meta-dr,syn1", "--repeats", "1",
+                  "--jobs", "0", "--results", tmp_path, check=3)  # fmt: skip
     assert done.stderr.count("Dataset 'meta-dr' is not on this machine") == 1
     assert "syn1" in done.stdout and len(list(tmp_path.rglob("r*f*.json"))) == 5
 
@@ -213,8 +215,8 @@ def test_reproduce_fills_a_cell_and_writes_the_table(inside, tmp_path):
 
 
 def test_a_users_own_model_runs_without_touching_the_project(cli, tmp_path, misbehaving):
-    done = cli("run", "--models", "prior,knn", "--datasets", "syn1", "--repeats", "1",
-               "--results", tmp_path, check=0, **misbehaving)  # fmt: skip
+    done = cli("run", "--models", "prior,knn", "--datasets", "syn1", "--repeats", "1", "--folds", "2",
+               "--jobs", "1", "--results", tmp_path, check=0, **misbehaving)  # fmt: skip
     assert "prior" in done.stdout and "knn" in done.stdout
 
 
@@ -237,10 +239,11 @@ def test_a_results_folder_that_cannot_be_written_is_named(cli, tmp_path):
         (b"[mine]\nclass = 'json:X'\nparams = { d = 2020-01-01 }\n", "JSON"),
     ],
 )
-def test_a_broken_models_file_is_explained(cli, tmp_path, text, said):
+def test_a_broken_models_file_is_explained(inside, tmp_path, monkeypatch, text, said):
     (tmp_path / "own.toml").write_bytes(text)
-    done = cli("run", "--models", "mine:d=1", "--datasets", "syn1", "--results", tmp_path, check=2,
-               BENCHMARK_MODELS=str(tmp_path / "own.toml"))  # fmt: skip
+    monkeypatch.setenv("BENCHMARK_MODELS", str(tmp_path / "own.toml"))
+    words = "run", "--models", "mine:d=1", "--datasets", "syn1", "--results", tmp_path
+    done = inside(*words, check=2)
     assert said in done.stderr
 
 

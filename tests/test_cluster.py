@@ -25,9 +25,10 @@ from benchmark.data.load import own_table
 from benchmark.data.places import locate
 from benchmark.protocol import registry
 from benchmark.protocol.spec import Outcome, UserError, failed
-from benchmark.run import cluster as clusters
-from benchmark.run import machine, remote
-from benchmark.run.executor import run_all
+from benchmark.runner import cluster as clusters
+from benchmark.runner import machine, remote
+from benchmark.runner.executor import run_all
+from benchmark.runner.worker import Limits
 
 distributed = pytest.importorskip("distributed", reason="install the extra: pip install .[dask]")
 
@@ -147,7 +148,18 @@ def test_from_no_worker_to_four_and_some_are_killed(site, capsys):
         site.worker()
         first.kill()
         os.kill(nanny.pid, signal.SIGKILL)
-    assert_same(records(run_all(wanted, jobs=2)), records(done))
+    assert_same(records(run_all(wanted, jobs=0)), records(done))
+
+
+class Told:
+    """What has been said so far, asked again and again."""
+
+    def __init__(self, capsys):
+        self.capsys, self.text = capsys, ""
+
+    def __call__(self, *words):
+        self.text += self.capsys.readouterr().err
+        return all(word in self.text for word in words)
 
 
 needs_lung = pytest.mark.skipif(locate("lung") is None, reason="needs the dataset lung")
@@ -173,12 +185,7 @@ def test_unfit_workers_get_no_runs_and_are_named(site, tmp_path, capsys):
     site.worker("--no-nanny", "--name", "changed", PYTHONPATH=str(other))
     site.worker("--no-nanny", "--name", "strange", PYTHONPATH=str(strange.parent))
     wanted = specs("knn", "lung", n=4) + specs("knn", "syn1", n=4)
-    told = ""
-
-    def said(*words):
-        nonlocal told
-        told += capsys.readouterr().err
-        return all(word in told for word in words)
+    said = Told(capsys)
 
     with in_background(wanted, site.address) as done:
         until(lambda: said("no runs on lung", "it has sources of", "not installed"), "names")
@@ -186,12 +193,12 @@ def test_unfit_workers_get_no_runs_and_are_named(site, tmp_path, capsys):
         until(lambda: len(done) >= 4, "the runs on syn1")
         assert {outcome.record["spec"]["data"]["name"] for outcome in done} == {"syn1"}
         late = site.worker("--no-nanny", "--name", "late", PYTHONPATH=str(other))
-        until(lambda: said() and told.count("it has sources of") == 2, "the late one's name")
+        until(lambda: said() and said.text.count("it has sources of") == 2, "the late one's name")
         assert late.poll() is None
         site.worker()
     here = machine.code_version()["sources"]
     assert {outcome.record["meta"]["code"]["sources"] for outcome in done} == {here}
-    assert_same(records(run_all(wanted, jobs=1)), records(done))
+    assert_same(records(run_all(wanted, jobs=0)), records(done))
 
 
 def test_a_table_that_only_this_machine_has(site, tmp_path, monkeypatch):
@@ -200,15 +207,21 @@ def test_a_table_that_only_this_machine_has(site, tmp_path, monkeypatch):
     here.mkdir(), there.mkdir()
     rows = [f"{i % 7},{i * i % 11},{'ill' if i % 3 else 'well'}" for i in range(60)]
     (here / "patients.csv").write_text("\n".join(["a,b,state", *rows]))
+    (here / "others.csv").write_text("\n".join(["b,a,state", *rows[:9]]))
     monkeypatch.chdir(here)
-    # A path that leads somewhere only from the folder that this process is in.
-    data = replace(own_table("patients.csv", "state"), path="/proc/self/cwd/patients.csv")
+    # Paths that lead somewhere only from the folder that this process is in.
+    data = replace(
+        own_table("patients.csv", "state", test="others.csv"),
+        path="/proc/self/cwd/patients.csv",
+        test_path="/proc/self/cwd/others.csv",
+    )
     wanted = [replace(spec, data=data) for spec in specs("knn", n=3)]
     site.worker()
     site.worker()
     done = records(run_all(wanted, jobs=1, dask=site.address))
-    assert_same(records(run_all(wanted, jobs=1)), done)
+    assert_same(records(run_all(wanted, jobs=0)), done)
     assert {record["spec"]["data"]["path"] for record in done.values()} == {data.path}
+    assert {record["status"] for record in done.values()} == {"ok"}
 
 
 @pytest.mark.slow
@@ -221,18 +234,13 @@ def test_own_models_are_compared_by_source(site, tmp_path, monkeypatch, misbehav
     site.worker("--no-nanny", **misbehaving | {"PYTHONPATH": f"{ROOT}:{changed}"})
     site.worker("--no-nanny", **nowhere)
     wanted = specs("prior", n=2)
-    told = ""
-
-    def said(*words):
-        nonlocal told
-        told += capsys.readouterr().err
-        return all(word in told for word in words)
+    said = Told(capsys)
 
     with in_background(wanted, site.address) as done:
         until(lambda: said("source of the model 'prior'", "not in its registry"), "both names")
         assert not done
         site.worker("--no-nanny", **misbehaving)
-    assert_same(records(run_all(wanted, jobs=1)), records(done))
+    assert_same(records(run_all(wanted, jobs=0)), records(done))
 
 
 def command(site, tmp_path, *words, **environment):
@@ -377,18 +385,15 @@ def test_a_run_that_nobody_waits_for_is_ended(misbehaving, threads, monkeypatch)
         found = []
         for process in psutil.Process().children(recursive=True):
             with contextlib.suppress(psutil.Error):  # it ended while it was looked at
-                if "benchmark.run.worker" in " ".join(process.cmdline()):
+                if "benchmark.runner.worker" in " ".join(process.cmdline()):
                     found.append(process)
         return found
 
-    outcomes = run_all(
-        specs("prior", n=1, trouble="sleep"),
-        jobs=1,
-        dask=threads.scheduler_address,
-        deadline=time.monotonic() + 8,
-    )
-    assert list(outcomes) == []
-    until(lambda: not children(), "the end of the run")
+    [spec] = specs("prior", n=1, trouble="sleep")
+    with clusters.connect(threads.scheduler_address, Limits(), ()) as cluster:
+        cluster.submit(spec)
+        until(children, "the run's process")
+    until(lambda: not children(), "its end")
 
 
 def test_sources_are_hashed_by_content_and_name(tmp_path):
@@ -400,7 +405,7 @@ def test_sources_are_hashed_by_content_and_name(tmp_path):
     two.write_text("x = 2\n")
     assert machine.source_hash({"a": one}) != machine.source_hash({"a": two})
     names = machine._sources()
-    assert {"run/execute.py", "models/knn.py", "models/registry.toml", "datasets/uci.py"} <= set(
+    assert {"runner/execute.py", "models/knn.py", "models/registry.toml", "datasets/uci.py"} <= set(
         names
     )
 

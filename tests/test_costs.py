@@ -8,9 +8,9 @@ from conftest import add_runs, cell_of, spread
 
 from benchmark.protocol.choices import Candidate, Choice, search_digest, write_choice
 from benchmark.protocol.plan import Protocol
-from benchmark.run.campaign import Means
-from benchmark.run.costs import Costs, runs_of_search
-from benchmark.run.records import Store
+from benchmark.runner.campaign import Means
+from benchmark.runner.costs import Costs, runs_of_search
+from benchmark.runner.records import Store
 from benchmark.tables.recipes import Need
 from benchmark.tables.reproduce import affordable, gaps, to_be_searched
 

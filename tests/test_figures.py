@@ -2,8 +2,11 @@
 
 import itertools
 import struct
+import sys
 from collections import Counter
+from contextlib import contextmanager
 from functools import cache
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -11,6 +14,7 @@ from conftest import ROOT, add_runs, cell_of
 from matplotlib.colors import to_rgb
 from matplotlib.text import Text
 
+import benchmark
 from benchmark import figures, paper
 from benchmark.experiments.timing import Timing
 from benchmark.experiments.timing import write as write_timing
@@ -21,13 +25,14 @@ from benchmark.figures import (
     figure4,
     figure8,
     figure10,
+    inputs,
     labels,
     scatter,
     style,
 )
 from benchmark.judge.cells import ledger
 from benchmark.protocol.spec import UserError
-from benchmark.run.records import Store
+from benchmark.runner.records import Store
 from benchmark.tables.statistics import RUNS
 
 SELECTS = {"baseline": "none", "global": "global", "local": "local"}
@@ -102,18 +107,46 @@ def note(figure):
 # All of them -------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", figures.FIGURES)
-def test_shipped_records_give_the_same_bytes_twice(name, tmp_path):
+@pytest.fixture(scope="module")
+def shipped():
+    return Store(ROOT / "results", remember=True)
+
+
+@contextmanager
+def watched():
+    """The files of the project whose code runs meanwhile."""
+    package, seen, ours = Path(benchmark.__file__).parent, set(), set()
+
+    def see(frame, event, _):
+        if event == "call":
+            seen.add(frame.f_code.co_filename)
+
+    sys.setprofile(see)
     try:
-        figure = figures.draw(name, ROOT / "results")
+        yield ours
+    finally:
+        sys.setprofile(None)
+        ours |= {Path(f).relative_to(package) for f in seen if Path(f).is_relative_to(package)}
+
+
+@pytest.mark.parametrize("name", figures.FIGURES)
+def test_shipped_records_give_the_same_bytes_twice(name, shipped, tmp_path):
+    try:
+        data = figures.read(name, shipped)
     except UserError as error:
         assert name in FROM_RECORDS_ALONE
         assert "python -m benchmark" in str(error)
         return
+    figure = figures.drawn(name, data)
     sizes = [t.get_fontsize() for t in figure.findobj(Text) if t.get_text() and t.get_visible()]
     assert min(sizes) >= style.SMALL
     files = style.save(figure, name, tmp_path / "once")
-    again = figures.write(name, ROOT / "results", tmp_path / "twice")
+    with watched() as ours:
+        figure = figures.drawn(name, data)
+    # What is drawn again when code changes knows all of the code.
+    package = Path(benchmark.__file__).parent
+    assert ours <= {path.relative_to(package) for one in inputs.CODE for path in package.glob(one)}
+    again = style.save(figure, name, tmp_path / "twice")
     assert [path.name for path in files] == [f"{name}.png", f"{name}.svg"]
     for one, other in zip(files, again, strict=True):
         assert one.read_bytes() == other.read_bytes()

@@ -13,8 +13,8 @@ from benchmark.data.load import load
 from benchmark.protocol.registry import data_ref, model_ref
 from benchmark.protocol.spec import UserError
 from benchmark.protocol.splits import make_split, scaled
-from benchmark.run import estimator
-from benchmark.run.records import Store
+from benchmark.runner import estimator
+from benchmark.runner.records import Store
 
 
 def plain(model, repeat=0):
@@ -83,7 +83,7 @@ def test_evaluation_sets_go_to_those_who_take_them():
         def fit(self, X, y, **params):
             seen["kwargs"] = params
 
-    from benchmark.run.contract import made_up
+    from benchmark.runner.contract import made_up
 
     train, valid, _ = made_up(2)
     for model in (Takes(), Kwargs()):
@@ -93,7 +93,7 @@ def test_evaluation_sets_go_to_those_who_take_them():
 
 @pytest.mark.parametrize("name", ["xgboost.XGBClassifier", "lightgbm.LGBMClassifier"])
 def test_libraries_that_want_a_list_of_sets_get_one(name):
-    from benchmark.run.contract import made_up
+    from benchmark.runner.contract import made_up
 
     entry, _ = model_ref(f"{name}:n_estimators=2")
     from benchmark.protocol.registry import load_factory

@@ -302,7 +302,9 @@ def test_too_few_rows_for_a_validation_part(tmp_path):
     table = frame(60).assign(group=np.arange(60) % 12)
     message = complaint(saved(tmp_path, table))
     assert "validation part of 5, too few for 12 classes" in message
-    assert "139 rows are needed" in message
+    assert "--valid-size 0.25 is enough" in message
+    ref = loading.own_table(tmp_path / "mine.csv", "group", valid_size=0.25)
+    assert ref.options["valid_size"] == 0.25
 
 
 def test_exactly_enough_rows_can_be_split(tmp_path):
@@ -343,7 +345,7 @@ def test_gaps_are_counted_by_column(tmp_path):
     table.loc[0, "height"] = np.nan
     message = complaint(saved(tmp_path, table, na_rep="?"))
     assert "4 missing values in 2 columns ('height': 1, 'age': 3)" in message
-    assert "imputes nothing" in message
+    assert "--impute median" in message
 
 
 def test_infinities(tmp_path):
@@ -497,7 +499,7 @@ def test_sparse_matrices_are_filled_as_long_as_they_fit(tmp_path, monkeypatch):
     path = tmp_path / "mine.mat"
     scipy.io.savemat(path, {"X": scipy.sparse.csc_matrix(X), "group": np.arange(30) % 2})
     assert np.array_equal(loaded(path).X, X)
-    monkeypatch.setattr(own, "MAX_DENSE", 100)
+    monkeypatch.setattr(own.files, "MAX_DENSE", 100)
     loading._load.cache_clear()
     message = complaint(path)
     assert "the sparse matrix 'X' of 30 x 3" in message
@@ -526,7 +528,7 @@ def test_no_content_of_a_csv_gives_anything_but_a_message(content, tmp_path):
 
 
 def test_a_large_file_is_announced(tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr(own, "LARGE", 100)
+    monkeypatch.setattr(own.files, "LARGE", 100)
     loaded(saved(tmp_path, frame(), "big.csv"))
     assert "Reading big.csv" in capsys.readouterr().err
 

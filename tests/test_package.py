@@ -6,7 +6,6 @@ import re
 import subprocess
 import sys
 import tomllib
-import zipfile
 
 import pytest
 from conftest import ROOT
@@ -47,31 +46,18 @@ def test_what_is_imported_is_declared():
     assert names - needed - NEVER_IMPORTED == {"xgboost"}, "declared and not imported"
 
 
-@pytest.fixture(scope="module")
-def site(tmp_path_factory):
-    """A folder that holds the installed wheel and nothing of the checkout."""
-    folder = tmp_path_factory.mktemp("wheel")
-    build = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--no-build-isolation"]
-    subprocess.run([*build, "--wheel-dir", str(folder), str(ROOT)], check=True, timeout=300)
-    [wheel] = folder.glob("*.whl")
-    site = folder / "site"
-    with zipfile.ZipFile(wheel) as archive:
-        archive.extractall(site)
-    return site
-
-
-def run(site, cwd, *words):
+def run(installed, cwd, *words):
     return subprocess.run(
         [sys.executable, "-m", "benchmark", *words],
-        cwd=cwd, env={**os.environ, "PYTHONPATH": str(site), "BENCHMARK_OFFLINE": "1"},
+        cwd=cwd, env={**os.environ, "PYTHONPATH": str(installed), "BENCHMARK_OFFLINE": "1"},
         capture_output=True, text=True, timeout=300,
     )  # fmt: skip
 
 
 @pytest.mark.slow
-def test_the_wheel_runs_from_another_folder(site, tmp_path):
+def test_the_wheel_runs_from_another_folder(installed, tmp_path):
     done = run(
-        site,
+        installed,
         tmp_path,
         "run",
         "--models",
@@ -84,34 +70,36 @@ def test_the_wheel_runs_from_another_folder(site, tmp_path):
     assert done.returncode == 0, done.stderr
     assert "knn" in done.stdout
     assert len(list((tmp_path / "results").rglob("r*f*.json"))) == 10
-    assert "71.65 ± 12.03" in run(site, tmp_path, "table", "2", "--format", "md").stdout
-    assert not list(site.rglob("r*f*.json")), "results belong into the working folder"
+    assert "71.65 ± 12.03" in run(installed, tmp_path, "table", "2", "--format", "md").stdout
+    assert not list(installed.rglob("r*f*.json")), "results belong into the working folder"
 
 
 @pytest.mark.slow
-def test_the_wheel_has_the_hash_of_the_checkout(site, tmp_path):
+def test_the_wheel_has_the_hash_of_the_checkout(installed, tmp_path):
     """A cluster compares sources by it, and one side may have a wheel."""
-    code = "from benchmark.run.machine import code_version\nprint(code_version()['sources'])"
+    code = "from benchmark.runner.machine import code_version\nprint(code_version()['sources'])"
     seen = {
         subprocess.run(
             [sys.executable, "-c", code], cwd=tmp_path, env={**os.environ, "PYTHONPATH": str(place)},
             capture_output=True, text=True, check=True,
         ).stdout.strip()
-        for place in (site, ROOT)
+        for place in (installed, ROOT)
     }  # fmt: skip
     assert len(seen) == 1
 
 
 @pytest.mark.slow
-def test_the_wheel_shadows_nobody(site):
-    top = {path.name for path in site.iterdir() if not path.name.endswith(".dist-info")}
+def test_the_wheel_shadows_nobody(installed):
+    top = {path.name for path in installed.iterdir() if not path.name.endswith(".dist-info")}
     assert top == {"benchmark"}
-    assert {"models", "datasets", "paper"} <= {path.name for path in (site / "benchmark").iterdir()}
+    assert {"models", "datasets", "paper"} <= {
+        path.name for path in (installed / "benchmark").iterdir()
+    }
 
 
 @pytest.mark.slow
-def test_the_wheel_carries_the_licence(site):
-    [info] = site.glob("*.dist-info")
+def test_the_wheel_carries_the_licence(installed):
+    [info] = installed.glob("*.dist-info")
     shipped = (info / "licenses" / "LICENSE").read_text()
     assert shipped == (ROOT / "LICENSE").read_text()
     assert "License-Expression: MIT" in (info / "METADATA").read_text().splitlines()

@@ -11,6 +11,7 @@ import pytest
 from conftest import ROOT, cell_of, made_up, write_run
 
 from benchmark import paper
+from benchmark.cli import main as command_line
 from benchmark.cli.main import parser
 from benchmark.experiments import fidelity
 from benchmark.judge import answer
@@ -19,8 +20,8 @@ from benchmark.protocol.choices import Candidate, Choice, read_choice, search_di
 from benchmark.protocol.registry import models
 from benchmark.protocol.spec import digest
 from benchmark.report import write_page
-from benchmark.run.masked import SIMPLE
-from benchmark.run.records import Store
+from benchmark.runner.masked import SIMPLE
+from benchmark.runner.records import Store
 from benchmark.tables.measured import PROTOCOL, plans_of
 from benchmark.tables.recipes import catalogue, read_recipe
 
@@ -638,3 +639,80 @@ def test_ten_thousand_runs_open(browser, many, tmp_path):
     context.close()
     assert data["environment"]["runs"] == written
     assert shown >= 10_000
+
+
+# A ranking of one's own ---------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def ranking(tmp_path_factory):
+    """Shipped methods beside one's own table, of which one method has run."""
+    folder = tmp_path_factory.mktemp("rank")
+    lines = [
+        "g1,g2,status",
+        *(f"{i % 7},{i % 5},{'<i>ill' if i % 3 else 'well'}" for i in range(60)),
+    ]
+    (folder / "mine.csv").write_text("\n".join(lines))
+    words = [
+        "--data",
+        str(folder / "mine.csv"),
+        "--target",
+        "status",
+        "--results",
+        str(folder / "own"),
+    ]
+    words += ["--jobs", "0", "--valid-size", "0.2"]
+    assert (
+        command_line.main(["run", "--models", "knn,ridge,sklearn.dummy.DummyClassifier", *words])
+        == 0
+    )
+    words += [
+        "--models",
+        "paper,sklearn.dummy.DummyClassifier",
+        "--datasets",
+        "colon",
+        "--budget",
+        "none",
+    ]
+    assert command_line.main(["rank", *words, "--against", "knn", "--to", str(folder / "to")]) == 3
+    return folder / "to"
+
+
+@pytest.mark.parametrize("width", [360, 1280])
+def test_a_ranking_has_a_page_of_its_own(visit, ranking, width):
+    page = visit(of=(ranking / "index.html").as_uri(), width=width)
+    views = [a.inner_text() for a in page.locator("#views a").all()]
+    assert views == ["Ranking", "Scores", "Pairs", "Environment"]
+    found = json.loads((ranking / "rank.json").read_text())
+    labels = [one["label"] for one in found["standings"]]
+    assert page.locator(".standings tbody th").all_inner_texts() == labels
+    for view in ("tables", "pairwise", "environment", "ranking"):
+        page.click(f'#views a[href="#{view}"]')
+        page.wait_for_function(f"document.getElementById('main').dataset.view === '{view}'")
+        assert page.evaluate("document.documentElement.scrollWidth") <= width, view
+    text = page.inner_text("#main")
+    for words in ("Friedman", "KNN against each of the others", "not complete"):
+        assert words in text
+    assert page.locator(".figures img").count() == (found["friedman"] is not None)
+    assert "paper" not in page.inner_text(".place table")
+
+
+def test_a_cell_of_a_ranking_tells_settings_runs_seed_and_place(visit, ranking):
+    page = visit("#tables", of=(ranking / "index.html").as_uri())
+    cell(page, "KNN", 1).click()
+    dialog = page.locator("dialog#cell")
+    text = dialog.inner_text()
+    assert dialog.locator("[data-split]").count() == 25
+    assert "/own/runs/knn/mine-" in text and "seed" in text and "42" in text
+    command = shlex.split(dialog.locator(".command code").inner_text())
+    arguments = parser().parse_args(command[3:])
+    assert len(Store(arguments.results).resolve(arguments.records[0])) == 25
+    dialog.get_by_label("Close").click()
+    cell(page, "KNN", 0).click()
+    assert "shipped with the package" in dialog.inner_text()
+    dialog.get_by_label("Close").click()
+    cell(page, "RF", 1).click()
+    command = shlex.split(dialog.locator(".command code").inner_text())
+    arguments = parser().parse_args(command[3:])
+    assert arguments.models == ["rf"] and arguments.valid_size == 0.2
+    assert str(arguments.data[0]) == "mine.csv"

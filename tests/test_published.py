@@ -8,7 +8,7 @@ from benchmark.data.load import load
 from benchmark.protocol.plan import Cell, Protocol
 from benchmark.protocol.registry import data_ref, models
 from benchmark.protocol.spec import MissingData
-from benchmark.run.executor import run_all
+from benchmark.runner.executor import run_all
 
 
 def cell_of(model, dataset, jobs=0, **params):

@@ -13,10 +13,10 @@ from benchmark.protocol.choices import read_choice
 from benchmark.protocol.plan import Cell
 from benchmark.protocol.registry import data_ref, models
 from benchmark.protocol.spec import UserError
-from benchmark.run.frame import METRICS, frame_of, record_of, row_of, rows_of
-from benchmark.run.load import load_records
-from benchmark.run.records import Store
-from benchmark.run.shipped import Shipped, write
+from benchmark.runner.frame import METRICS, frame_of, record_of, row_of, rows_of
+from benchmark.runner.load import load_records
+from benchmark.runner.records import Store
+from benchmark.runner.shipped import Shipped, write
 
 NAIVE = "sklearn.naive_bayes:GaussianNB"
 SPELLED = "sklearn.naive_bayes.GaussianNB"
@@ -77,7 +77,7 @@ def test_one_s_own_folder_lies_over_the_shipped_records(tmp_path, shipped):
 def test_what_ships_is_what_the_records_say(tmp_path):
     write(ROOT / "results", tmp_path)
     for path in tmp_path.iterdir():
-        shipped = ROOT / "benchmark/run/shipped" / path.name
+        shipped = ROOT / "benchmark/runner/shipped" / path.name
         pd.testing.assert_frame_equal(
             pd.read_parquet(path), pd.read_parquet(shipped), obj="`make reports` renews it"
         )
@@ -146,7 +146,7 @@ def test_own_tables_and_shipped_ones_in_one_ranking(inside, tmp_path, table):
         (["--models", "knn,knnn"], "Did you mean 'knn'"),
         (["--models", "knn,rf", "--against", "ridge"], "none of the ranked"),
         (["--models", "knn,rf", "--datasets", "colom"], "Did you mean 'colon'"),
-        (["--models", "knn,rf", "--target", "y"], "need --data FILE"),
+        (["--models", "knn,rf", "--target", "y"], "--target needs --data FILE"),
         (["--models", "knn,rf", "--data", "nowhere.csv", "--target", "y"], "There is no file"),
     ],
 )
@@ -173,6 +173,6 @@ def test_own_records_never_land_among_the_shipped_ones(monkeypatch, capsys):
     from benchmark.cli import arguments
 
     monkeypatch.chdir(ROOT)
-    assert arguments.own_results(arguments.RESULTS) == arguments.OWN_RESULTS
+    assert str(arguments.own_results(arguments.RESULTS)) == "own-results"
     assert "Your own records go to own-results/" in capsys.readouterr().err
     assert str(arguments.own_results(arguments.Path("results"))) == "results", "it was named"

@@ -8,8 +8,8 @@ import time
 from conftest import ROOT
 
 from benchmark.files import WRITER
-from benchmark.run.records import Problem, Store
-from benchmark.run.verify import differences
+from benchmark.runner.records import Problem, Store
+from benchmark.runner.verify import differences
 
 
 def records(results):
@@ -18,67 +18,49 @@ def records(results):
     return {record["key"]: record for record in found}
 
 
-def test_finished_runs_are_not_repeated_and_force_repeats_them(tmp_path, cli):
-    words = (
-        "run",
-        "--models",
-        "knn",
-        "--datasets",
-        "syn1",
-        "--repeats",
-        "1",
-        "--results",
-        tmp_path,
-    )
-    cli(*words, check=0)
+def test_finished_runs_are_not_repeated_and_force_repeats_them(tmp_path, inside):
+    words = ("run", "--models", "knn", "--datasets", "syn1", "--repeats", "1", "--jobs", "0",
+             "--results", tmp_path)  # fmt: skip
+    inside(*words, check=0)
     before = {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*.json")}
     assert len(before) == 5
-    cli(*words, check=0)
+    inside(*words, check=0)
     assert {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*.json")} == before
-    cli(*words, "--force", check=0)
+    inside(*words, "--force", check=0)
     assert all(path.stat().st_mtime_ns > old for path, old in before.items())
 
 
-def test_a_corrupt_record_is_named_set_aside_and_done_again(tmp_path, cli):
-    words = (
-        "run",
-        "--models",
-        "knn",
-        "--datasets",
-        "syn1",
-        "--repeats",
-        "1",
-        "--results",
-        tmp_path,
-    )
-    cli(*words, check=0)
+def test_a_corrupt_record_is_named_set_aside_and_done_again(tmp_path, inside):
+    words = ("run", "--models", "knn", "--datasets", "syn1", "--repeats", "1", "--jobs", "0",
+             "--results", tmp_path)  # fmt: skip
+    inside(*words, check=0)
     victim = sorted((tmp_path / "runs").rglob("*.json"))[2]
     good = Store(tmp_path).load(victim)
     victim.write_text(victim.read_text()[:100])
-    done = cli(*words, check=0)
+    done = inside(*words, check=0)
     assert f"set aside {victim}" in done.stderr
     assert len(list((tmp_path / "set-aside").rglob("*.json"))) == 1
     assert differences(good, Store(tmp_path).load(victim)) == []
 
 
-def test_failed_runs_are_tried_again_unless_asked_not_to(tmp_path, cli, misbehaving):
+def test_failed_runs_are_tried_again_unless_asked_not_to(tmp_path, cli, inside, misbehaving):
     words = ("run", "--models", "prior:trouble=die", "--datasets", "syn1", "--repeats", "1",
-             "--results", tmp_path, "--jobs", "1")  # fmt: skip
+             "--folds", "2", "--results", tmp_path, "--jobs", "1")  # fmt: skip
     done = cli(*words, check=1, **misbehaving)
-    assert "5 x killed" in done.stderr
-    skipped = cli(*words, "--skip-failed", check=1, **misbehaving)
-    assert "5 x killed" in skipped.stderr
+    assert "2 x killed" in done.stderr
+    skipped = inside(*words, "--skip-failed", check=1)
+    assert "2 x killed" in skipped.stderr
     stamps = [path.stat().st_mtime_ns for path in sorted(tmp_path.rglob("*.json"))]
     cli(*words, check=1, **misbehaving)
     assert stamps != [path.stat().st_mtime_ns for path in sorted(tmp_path.rglob("*.json"))]
 
 
-def test_failures_that_would_happen_again_are_not_retried(tmp_path, cli, misbehaving):
+def test_failures_that_would_happen_again_are_not_retried(tmp_path, inside, misbehaving):
     words = ("run", "--models", "prior:trouble=refuse", "--datasets", "syn1", "--repeats", "1",
-             "--results", tmp_path, "--jobs", "1")  # fmt: skip
-    cli(*words, check=1, **misbehaving)
+             "--results", tmp_path, "--jobs", "0")  # fmt: skip
+    inside(*words, check=1)
     stamps = [path.stat().st_mtime_ns for path in sorted(tmp_path.rglob("*.json"))]
-    assert "5 x unsupported" in cli(*words, check=1, **misbehaving).stderr
+    assert "5 x unsupported" in inside(*words, check=1).stderr
     assert stamps == [path.stat().st_mtime_ns for path in sorted(tmp_path.rglob("*.json"))]
 
 

@@ -15,10 +15,10 @@ from benchmark.protocol.plan import Cell, Protocol
 from benchmark.protocol.registry import data_ref, load_class, make_spec, model_ref, models
 from benchmark.protocol.spec import PARTS, UserError
 from benchmark.protocol.splits import make_split, scaled
-from benchmark.run import machine, metrics
-from benchmark.run.estimator import predict
-from benchmark.run.execute import execute
-from benchmark.run.verify import differences
+from benchmark.runner import machine, metrics
+from benchmark.runner.estimator import predict
+from benchmark.runner.execute import execute
+from benchmark.runner.verify import differences
 
 
 def spec(model="knn", data="colon", repeat=0, fold=0, **params):

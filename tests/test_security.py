@@ -22,9 +22,9 @@ SHIPPED = ("files(", "joinpath(")
 BOUNDED = {
     ("benchmark/data/places.py", "read_text"): "the note of a hash beside a cached file",
     ("benchmark/experiments/stopwatch.py", "read_text"): "/proc",
-    ("benchmark/run/guard.py", "read_text"): "/proc",
-    ("benchmark/run/machine.py", "read_text"): "/proc",
-    ("benchmark/run/machine.py", "read_bytes"): "the installed sources",
+    ("benchmark/runner/guard.py", "read_text"): "/proc",
+    ("benchmark/runner/machine.py", "read_text"): "/proc",
+    ("benchmark/runner/machine.py", "read_bytes"): "the installed sources",
     ("benchmark/report/gather.py", "read_text"): "figures that this command has drawn",
     ("benchmark/report/gather.py", "read_bytes"): "figures that this command has drawn",
     ("benchmark/report/files.py", "read_text"): "the README beside the reports",

@@ -11,8 +11,8 @@ from benchmark.figures import figure7, figure9, specimens
 from benchmark.protocol import choices, registry
 from benchmark.protocol.plan import Cell
 from benchmark.protocol.spec import UserError
-from benchmark.run.execute import execute
-from benchmark.run.records import Store
+from benchmark.runner.execute import execute
+from benchmark.runner.records import Store
 
 QUICK = {"steps": 150, "hidden": 20}
 LIMIT = 150_000

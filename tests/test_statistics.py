@@ -1,5 +1,6 @@
 """Ranks, ADTM and verdicts: against the paper's own numbers and against SciPy."""
 
+import math
 import random
 
 import numpy as np
@@ -186,3 +187,25 @@ def test_half_way_in_binary_is_half_way():
 @pytest.mark.parametrize("share", [0.95, 0.975])
 def test_quantiles_are_those_of_scipy(share, df):
     assert statistics.student_quantile(share, df) == pytest.approx(scipy.stats.t.ppf(share, df))
+
+
+@pytest.mark.parametrize("k", [2, 3, 8, 17, 40])
+def test_the_studentized_range_is_that_of_scipy(k):
+    for share in (0.9, 0.95, 0.99):
+        expected = scipy.stats.studentized_range.ppf(share, k, math.inf)
+        assert statistics.studentized_range(share, k) == pytest.approx(expected, abs=1e-6)
+
+
+@given(st.integers(3, 9), st.integers(2, 12), st.integers(0, 10**6), st.integers(2, 9))
+def test_friedmans_test_is_that_of_scipy(k, n, seed, kinds):
+    draw = random.Random(seed)
+    rows = [[float(draw.randrange(kinds)) for _ in range(n)] for _ in range(k)]
+    expected = scipy.stats.friedmanchisquare(*rows).pvalue
+    assert statistics.friedman_p(rows) == pytest.approx(1.0 if math.isnan(expected) else expected)
+
+
+@pytest.mark.parametrize("df", [1, 2, 7, 16])
+def test_chi_square_is_that_of_scipy(df):
+    for x in (0.0, 0.3, 4.0, 30.0, 200.0):
+        expected = scipy.stats.chi2.sf(x, df)
+        assert statistics.chi_square_p(x, df) == pytest.approx(expected, rel=1e-9)

@@ -7,7 +7,7 @@ from conftest import made_up
 
 from benchmark.protocol.registry import data_ref, make_spec, models
 from benchmark.protocol.spec import Outcome, RunSpec, UserError, failed
-from benchmark.run.records import (
+from benchmark.runner.records import (
     NotARecord,
     Problem,
     Store,

@@ -5,8 +5,8 @@ import pytest
 
 from benchmark.protocol.registry import data_ref, make_spec, models
 from benchmark.protocol.splits import Part
-from benchmark.run import masked
-from benchmark.run.execute import execute
+from benchmark.runner import masked
+from benchmark.runner.execute import execute
 from models.knn import KNN
 
 

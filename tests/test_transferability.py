@@ -10,8 +10,8 @@ from benchmark import figures
 from benchmark.protocol import choices, registry
 from benchmark.protocol.plan import Protocol
 from benchmark.protocol.spec import UserError, failed
-from benchmark.run.masked import SIMPLE
-from benchmark.run.records import Store
+from benchmark.runner.masked import SIMPLE
+from benchmark.runner.records import Store
 from benchmark.tables.statistics import mean_std
 from benchmark.tables.transferability import READINGS, SELECTORS, UNMASKED, build
 

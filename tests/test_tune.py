@@ -18,9 +18,9 @@ from benchmark.protocol.plan import Cell, Protocol
 from benchmark.protocol.registry import Search, data_ref, models
 from benchmark.protocol.search import search
 from benchmark.protocol.spec import Outcome, UserError, failed
-from benchmark.run.campaign import Means
-from benchmark.run.records import Store
-from benchmark.run.tune import at_edge, tune
+from benchmark.runner.campaign import Means
+from benchmark.runner.records import Store
+from benchmark.runner.tune import at_edge, tune
 
 
 def cell(model="knn", data="syn1", **overrides):
@@ -253,13 +253,14 @@ def asked(results):
     return choice, [c["params"]["strength"] for c in choice["candidates"]]
 
 
-def test_optuna_resumes_exactly(tmp_path, cli, misbehaving):
-    cli(*OPTUNA, "--results", tmp_path / "unbroken", check=0, **misbehaving)
+def test_optuna_resumes_exactly(tmp_path, inside, misbehaving):
+    here = (*OPTUNA, "--jobs", "0")  # of two the last counts
+    inside(*here, "--results", tmp_path / "unbroken", check=0)
     choice, strengths = asked(tmp_path / "unbroken")
     assert choice["method"] == "optuna" and len(set(strengths)) == 6
 
     words = [sys.executable, "-m", "benchmark", *OPTUNA, "--results", str(tmp_path / "broken")]
-    for n_records in (3, 13):
+    for n_records in (8,):
         process = subprocess.Popen(words, cwd=ROOT, env={**os.environ, **misbehaving},
                                    stdout=subprocess.PIPE, stderr=subprocess.PIPE)  # fmt: skip
         while (
@@ -268,7 +269,7 @@ def test_optuna_resumes_exactly(tmp_path, cli, misbehaving):
             time.sleep(0.005)
         process.send_signal(signal.SIGKILL)
         process.communicate()
-    cli(*OPTUNA, "--results", tmp_path / "broken", check=0, **misbehaving)
+    inside(*here, "--results", tmp_path / "broken", check=0)
     assert asked(tmp_path / "broken") == (choice, strengths)
 
 
@@ -281,6 +282,36 @@ def test_optuna_asks_the_same_on_any_number_of_workers(tmp_path, misbehaving):
     assert found[0] == found[1]
 
 
+def test_two_searches_at_once_do_not_meet(misbehaving):
+    """One in the middle of its trials, another from its beginning to its end: neither notices."""
+
+    def step(plan, records):
+        """The records of what the plan asks for next, whose scores follow from the settings."""
+        return {
+            spec.key: {
+                "status": "ok",
+                "scores": {"valid": {"balanced_accuracy": 1 - abs(spec.params["strength"] - 0.3)}},
+                "data": {"sha256": "abc"},
+            }
+            for spec in plan.send(records)
+        }
+
+    def ended(plan, records):
+        try:
+            while True:
+                records = step(plan, records)
+        except StopIteration as end:
+            return end.value
+
+    def begun():
+        return search(cell("prior-range"), Protocol(1, 5), None)
+
+    alone, first = ended(begun(), None), begun()
+    records = step(first, None)
+    assert ended(begun(), None) == alone == ended(first, records)
+    assert len(alone.entrants) == 6 and alone.method == "optuna"
+
+
 def test_a_search_without_data_leaves_nothing_behind(tmp_path, cli):
     words = "tune", "--models", "mlp", "--datasets", "meta-dr", "--results", tmp_path
     done = cli(*words, BENCHMARK_DATA=str(tmp_path), check=3)
@@ -288,8 +319,8 @@ def test_a_search_without_data_leaves_nothing_behind(tmp_path, cli):
     assert [path for path in tmp_path.rglob("*") if path.is_file()] == []
 
 
-def test_a_quick_search_among_optuna_trials(tmp_path, cli, misbehaving):
-    cli(*OPTUNA, "--quick", "1", "--results", tmp_path, check=0, **misbehaving)
+def test_a_quick_search_among_optuna_trials(tmp_path, inside, misbehaving):
+    inside(*OPTUNA, "--jobs", "0", "--quick", "1", "--results", tmp_path, check=0)
     choice = json.loads(next((tmp_path / "choices").rglob("*.json")).read_text())
     assert choice["method"] == "quick" and choice["splits"] == 5
     # One split cannot tell the trials apart, so all of them see more.

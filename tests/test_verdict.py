@@ -7,7 +7,7 @@ import pytest
 import scipy.stats
 from conftest import add_runs, cell_of
 
-from benchmark.run.records import Store
+from benchmark.runner.records import Store
 from benchmark.tables import pairing
 from benchmark.tables.recipes import read_recipe
 from benchmark.tables.verdict import (

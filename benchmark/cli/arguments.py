@@ -8,15 +8,15 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import benchmark
 from benchmark.progress import say
 from benchmark.protocol import registry
-from benchmark.protocol.spec import FAILURES, FOLDS, REPEATS, DataRef, UserError
+from benchmark.protocol.spec import FAILURES, FOLDS, METRICS, REPEATS, DataRef, UserError
 
 if TYPE_CHECKING:
+    from benchmark.data.load import How
     from benchmark.protocol.plan import Cell, Protocol
-    from benchmark.run.campaign import Means
-    from benchmark.run.records import Store
+    from benchmark.runner.campaign import Means
+    from benchmark.runner.records import Store
 
 
 def names(text: str) -> list[str]:
@@ -86,6 +86,13 @@ def _above_zero(text: str) -> float:
     return value
 
 
+def share(text: str) -> float:
+    try:
+        return float(text)  # how much is too much, data/load.py says
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"must be a share such as 0.2, got {text!r}") from None
+
+
 def what(sub: argparse.ArgumentParser) -> None:
     group = sub.add_argument_group("what to run")
     group.add_argument("--models", type=names, help="e.g. knn,svm:kernel=poly (default: all)")
@@ -124,6 +131,79 @@ def own_columns(group: argparse._ActionsContainer) -> None:
     group.add_argument(
         "--drop", type=names, default=[], metavar="COLUMNS", help="columns of FILE to leave out"
     )
+    group.add_argument(
+        "--id", metavar="COLUMN", help="the column of FILE that names the samples; no feature"
+    )
+    group.add_argument(
+        "--groups",
+        metavar="COLUMN",
+        help="rows that share a value, such as a patient's, stay in one part; no feature",
+    )
+    group.add_argument(
+        "--test",
+        type=Path,
+        action="append",
+        default=[],
+        metavar="TABLE",
+        help="an external test set with the same columns: every run is tested on its rows",
+    )
+    group.add_argument(
+        "--split",
+        metavar="COLUMN",
+        help="the same within FILE: a column that says train or test; no feature",
+    )
+    group.add_argument(
+        "--valid-size",
+        type=share,
+        metavar="SHARE",
+        help="of the rows outside the test part, those that validate (default 0.1)",
+    )
+    group.add_argument(
+        "--min-class",
+        type=positive,
+        metavar="N",
+        help="leave out classes with fewer than N rows to train on",
+    )
+    group.add_argument(
+        "--transpose",
+        action="store_true",
+        help="FILE has a row per feature, with its name first, and a column per sample",
+    )
+    group.add_argument(
+        "--impute",
+        choices=["median"],
+        help="fill missing values with the median of each run's training rows",
+    )
+    group.add_argument(
+        "--encode",
+        choices=["onehot"],
+        help="a column per category that a training row has, for columns of texts",
+    )
+
+
+def how_of(arguments: argparse.Namespace, i: int = 0) -> How:
+    """What was asked for the i-th table."""
+    return {
+        "id": arguments.id,
+        "groups": arguments.groups,
+        "split": arguments.split,
+        "test": arguments.test[i] if arguments.test else None,
+        "valid_size": arguments.valid_size,
+        "min_class": arguments.min_class,
+        "transpose": arguments.transpose,
+        "impute": arguments.impute,
+        "encode": arguments.encode,
+    }
+
+
+def metric(sub: argparse.ArgumentParser) -> None:
+    first = next(iter(METRICS))
+    sub.add_argument(
+        "--metric",
+        choices=list(METRICS),
+        default=first,
+        help=f"the score to show (default: {first})",
+    )
 
 
 RESULTS = Path("results")
@@ -140,14 +220,12 @@ def results(sub: argparse.ArgumentParser) -> None:
 
 def own_results(folder: Path) -> Path:
     """Where one's own records go: not among the project's, unless that folder was named."""
-    shipped = Path(benchmark.__file__).resolve().parent.parent / "results"
-    if folder is not RESULTS or folder.resolve() != shipped:
+    from benchmark.runner.shipped import OWN, own_folder
+
+    if folder is not RESULTS or own_folder() == RESULTS:
         return folder
-    say(f"Your own records go to {OWN_RESULTS}/; --results names another folder.")
-    return OWN_RESULTS
-
-
-OWN_RESULTS = Path("own-results")
+    say(f"Your own records go to {OWN}/; --results names another folder.")
+    return OWN
 
 
 def data_dir(sub: argparse.ArgumentParser) -> None:
@@ -200,7 +278,7 @@ def how(sub: argparse.ArgumentParser) -> None:
 def cells_of(arguments: argparse.Namespace) -> list[Cell]:
     from benchmark.protocol import plan
 
-    own = own_tables(arguments, arguments.folds)
+    own = own_tables(arguments, arguments.folds, arguments.repeats)
     named = data_refs(arguments.datasets) if arguments.datasets or not own else []
     cells = plan.cells(arguments.models or plan.all_models(), [*named, *own])
     if any(cell.own for cell in cells):
@@ -208,29 +286,45 @@ def cells_of(arguments: argparse.Namespace) -> list[Cell]:
     return cells
 
 
-def own_tables(arguments: argparse.Namespace, folds: int = FOLDS) -> list[DataRef]:
+def own_tables(
+    arguments: argparse.Namespace, folds: int = FOLDS, repeats: int = REPEATS
+) -> list[DataRef]:
     """The user's tables, checked before anything runs, with their treatments stated."""
     files, targets = arguments.data, arguments.target
-    if (targets or arguments.drop) and not files:
-        raise UserError("--target and --drop need --data FILE, the table that has these columns.")
+    asked = {"target": targets, "drop": arguments.drop, **how_of(arguments)}
+    if not files and (named := [f"--{k.replace('_', '-')}" for k, v in asked.items() if v]):
+        raise UserError(
+            f"{' and '.join(named)} need{'s' * (len(named) == 1)} --data FILE, a table of your own; the registered datasets are "
+            f"taken as they are."
+        )
     if len(targets) not in (0, 1, len(files)):
         raise UserError(
             f"--target is given {len(targets)} times and --data {len(files)} times. Give one column "
             f"for all tables, or one per table in the same order."
         )
+    if len(arguments.test) not in (0, len(files)):
+        raise UserError(
+            f"--test is given {len(arguments.test)} times and --data {len(files)} times. Give a test set "
+            f"for every table, in the same order; or rank tables with one and tables without one apart."
+        )
     if not files:
         return []
     from benchmark.data.load import load, own_table
-    from benchmark.protocol.splits import make_split
 
     references = []
     for i, file in enumerate(files):
         target = targets[i % len(targets)] if targets else None
-        reference = own_table(file, target, arguments.drop, folds=folds)
+        how = how_of(arguments, i)
+        reference = own_table(file, target, arguments.drop, folds, repeats, **how)
         table = load(reference)
-        make_split(table.y, 0, 0, folds)  # there may be more folds than the classes have samples
         for note in table.notes:
             say(f"{file}: {note}.")
+        if table.test is not None:
+            say(
+                f"{file}: every run is tested on the same {table.test.sum()} rows. The {repeats * folds} "
+                f"runs differ in the validation rows and the seed only, so their spread says nothing of "
+                f"other test rows."
+            )
         references.append(reference)
     return references
 
@@ -253,16 +347,17 @@ def protocol_of(arguments: argparse.Namespace) -> Protocol:
 
 def own_store(folder: Path) -> Store:
     """Records of one's own over the shipped ones."""
-    from benchmark.run.records import Store
-    from benchmark.run.shipped import Shipped
+    from benchmark.runner.records import Store
+    from benchmark.runner.shipped import Shipped
 
     return Store(folder, remember=False, below=Shipped())
 
 
 def means_of(arguments: argparse.Namespace) -> Means:
-    from benchmark.run.campaign import Means
-    from benchmark.run.records import Store
-    from benchmark.run.worker import Limits
+    from benchmark.runner.campaign import Means
+    from benchmark.runner.records import Store
+    from benchmark.runner.shipped import OWN
+    from benchmark.runner.worker import Limits
 
     if arguments.jobs == 0 and (arguments.timeout or arguments.memory):
         raise UserError("--jobs 0 runs inside this process, which no limit can stop. Use --jobs 1.")
@@ -271,9 +366,7 @@ def means_of(arguments: argparse.Namespace) -> Means:
         registry.check_name("array to keep", name, ["proba", "selected"])
     return Means(
         # In a checkout one's own records have a folder of their own, which lies over the shipped.
-        store=own_store(OWN_RESULTS)
-        if arguments.results is OWN_RESULTS
-        else Store(arguments.results),
+        store=own_store(OWN) if arguments.results is OWN else Store(arguments.results),
         jobs=arguments.jobs,
         dask=arguments.dask,
         limits=Limits(arguments.timeout, arguments.memory),

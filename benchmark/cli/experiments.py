@@ -1,4 +1,4 @@
-"""Commands of the separate experiments: specimens, speed, fidelity, times."""
+"""Commands of the separate experiments: specimens, speed, fidelity, fingerprints, times."""
 
 from __future__ import annotations
 
@@ -79,6 +79,25 @@ def fidelity(arguments: argparse.Namespace) -> int:
     if any(finding.accepted is False for finding in done):
         return FAILED
     return OK if len(done) == len(found) else GAPS
+
+
+def fingerprint(arguments: argparse.Namespace) -> int:
+    """Run Lasso and RF on many ways to generate the synthetic data, and hold what they give against
+    Table 22: on the data behind a printed cell it would be equal in every digit. What was measured is
+    kept in results/fingerprint, and the same command resumes. An hour or two on one core."""
+    from benchmark.experiments import fingerprint as experiment
+    from benchmark.progress import Progress
+
+    results = arguments.results
+    keep = or_told if arguments.show else partial(or_set_aside, results)
+    prints = keep(partial(experiment.read, results)) or experiment.nothing()
+    missing = len(experiment.variants()) - len(prints.prints)
+    if not arguments.show:
+        with Progress(missing, "fingerprint") as progress:
+            for made in experiment.run(results, prints, arguments.jobs):
+                progress.step(made.variant.name)
+    print(experiment.FORMATS[arguments.format](prints))
+    return GAPS if arguments.show and missing else OK
 
 
 def time_(arguments: argparse.Namespace) -> int:

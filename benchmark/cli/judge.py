@@ -43,7 +43,13 @@ def claims(arguments: argparse.Namespace) -> int:
 
 def compare(arguments: argparse.Namespace) -> int:
     """Put our value beside every printed cell, with a verdict and its reason; trains nothing.
-    Exit code 1 if settings known to reproduce a printed cell give another number, else 0."""
+    Exit code 1 if settings known to reproduce a printed cell give another number, else 0. With
+    --why, the cells that differ, each with its cause or with all that was tried to find one."""
+    if arguments.why:
+        from benchmark.judge import causes
+
+        print(causes.FORMATS[arguments.format](causes.build(arguments.results, arguments.table)))
+        return OK
     from benchmark.judge.cells import ledger
     from benchmark.judge.cells import render as ledger_render
 

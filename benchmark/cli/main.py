@@ -17,11 +17,12 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 import benchmark
-from benchmark.cli import experiments, judge, listing, own, run, tables
+from benchmark.cli import experiments, features, judge, listing, own, run, tables
 from benchmark.cli.arguments import (
     budget,
     data_dir,
     how,
+    metric,
     names,
     not_negative,
     positive,
@@ -36,7 +37,7 @@ from benchmark.cli.terminal import Interrupts, shown
 from benchmark.data.places import as_path
 from benchmark.progress import say
 from benchmark.protocol.spec import FOLDS, UserError
-from benchmark.run.machine import ONE_THREAD
+from benchmark.runner.machine import ONE_THREAD
 
 DESCRIPTION = """\
 Reproduce the tables of ProtoGate (ICML 2024), and put your own method or your own table of
@@ -146,7 +147,9 @@ def parser() -> argparse.ArgumentParser:
     sub.add_argument("action", choices=["status", "get", "import", "check"])
     sub.add_argument("names", nargs="*", metavar="NAME", help="datasets; for import: NAME PATH")
 
-    sub = command("run", run.run, "do the 25 runs of models on datasets", what, how, data_dir)
+    sub = command(
+        "run", run.run, "do the 25 runs of models on datasets", what, metric, how, data_dir
+    )
     sub.add_argument(
         "--settings",
         choices=list(run.SETTINGS),
@@ -156,11 +159,38 @@ def parser() -> argparse.ArgumentParser:
         "recovered: what gives the printed cell, where that is known",
     )
 
-    sub = command("tune", run.tune, "choose settings by validation score", what, how, data_dir)
+    sub = command(
+        "tune", run.tune, "choose settings by validation score", what, metric, how, data_dir
+    )
     quick(sub)
 
     sub = command("rank", own.rank, "your models and tables ranked beside the 17", how, data_dir)
     own.ranked(sub)
+
+    sub = command(
+        "features",
+        features.features,
+        "which features selectors select, by name",
+        what,
+        how,
+        data_dir,
+    )
+    features.words(sub)
+
+    sub = command("fit", own.fit, "fit ProtoGate on a table and keep it", results)
+    own.fitting(sub)
+
+    sub = command("predict", own.predict, "classes of new samples, by a model that was kept")
+    own.sampling(sub)
+    sub.add_argument("--format", choices=["csv", "json"], default="csv")
+
+    sub = command("explain", own.explain, "why: nearest prototypes and selected features")
+    own.sampling(sub)
+    sub.add_argument(
+        "--sample", action="append", metavar="ID", help="only this one; may be repeated"
+    )
+    sub.add_argument("--to", type=Path, metavar="FOLDER", help="also draw each, as PNG and SVG")
+    sub.add_argument("--format", choices=["text", "json"], default="text")
 
     sub = command("export", own.export, "all records as one table, for pandas or R", results)
     sub.add_argument("file", type=Path, help="runs.parquet, runs.csv or runs.json")
@@ -216,6 +246,9 @@ def parser() -> argparse.ArgumentParser:
     sub.add_argument(
         "--all", action="store_true", help="in Markdown, also cells with nothing to compare"
     )
+    sub.add_argument(
+        "--why", action="store_true", help="cells that differ, with the cause or all that was tried"
+    )
 
     sub = command(
         "report", tables.report, "one page that shows everything: reports/index.html", results
@@ -270,6 +303,16 @@ def parser() -> argparse.ArgumentParser:
     sub.add_argument("--only", type=names, metavar="NAMES", help="only these experiments")
     sub.add_argument("--force", action="store_true", help="also what has been done already")
     sub.add_argument("--show", action="store_true", help="train nothing, show what is known")
+    sub.add_argument("--format", choices=["md", "json"], default="md")
+
+    sub = command(
+        "fingerprint",
+        experiments.fingerprint,
+        "which data is Table 22 from: Lasso and RF on many variants",
+        results,
+    )
+    sub.add_argument("--jobs", type=positive, default=1, help="threads (default 1)")
+    sub.add_argument("--show", action="store_true", help="fit nothing, show what is known")
     sub.add_argument("--format", choices=["md", "json"], default="md")
 
     sub = command(

@@ -1,17 +1,23 @@
-"""Commands for one's own work: ranks beside the 17, records as a table."""
+"""Commands for one's own work: ranks beside the 17, records as a table, a model to keep and ask."""
 
 from __future__ import annotations
 
 import argparse
+import csv
+import json
+import sys
 import time
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from benchmark.cli.arguments import (
     budget,
     check_folder,
     data_refs,
+    how_of,
     means_of,
+    metric,
     names,
     own_columns,
     own_results,
@@ -21,9 +27,10 @@ from benchmark.cli.arguments import (
 )
 from benchmark.cli.codes import FAILED, GAPS, OK
 from benchmark.progress import say
-from benchmark.protocol.spec import DataRef
+from benchmark.protocol.spec import DataRef, UserError
 
-METRICS = ("balanced_accuracy", "accuracy", "auroc", "weighted_f1")
+if TYPE_CHECKING:
+    from benchmark.runner.fitted import Explained
 
 
 def ranked(sub: argparse.ArgumentParser) -> None:
@@ -49,9 +56,7 @@ def ranked(sub: argparse.ArgumentParser) -> None:
     sub.add_argument(
         "--against", metavar="MODEL", help="test this model against each of the others"
     )
-    sub.add_argument(
-        "--metric", choices=METRICS, default=METRICS[0], help="default: balanced_accuracy"
-    )
+    metric(sub)
     sub.add_argument(
         "--budget",
         type=budget,
@@ -99,9 +104,11 @@ def rank(arguments: argparse.Namespace) -> int:
             )
     against = canonical[arguments.against] if arguments.against else None
     tell_failures(failures)
-    found = ranking.build(wanted, own_store(arguments.results), against)
+    store = own_store(arguments.results)
+    found = ranking.build(wanted, store, against)
     print(ranking.FORMATS[arguments.format](found))
-    say(f"Written to {arguments.to}: {', '.join(p.name for p in write(found, arguments.to))}.")
+    written = write(found, store, arguments.to)
+    say(f"Written to {arguments.to}: {', '.join(path.name for path in written)}.")
     return FAILED if failures or hopeless else GAPS if found.missing else OK
 
 
@@ -117,11 +124,132 @@ def _spelled(name: str, data: DataRef) -> str:
 def export(arguments: argparse.Namespace) -> int:
     """Write all records as one table, a row per run: settings, scores on all three parts, selected
     features, seconds, checksums. The shipped records are among them, in a wheel too, unless --own."""
-    from benchmark.run.frame import check_ending, write
-    from benchmark.run.load import load_records
+    from benchmark.runner.frame import check_ending, write
+    from benchmark.runner.load import load_records
 
     check_ending(arguments.file)
     frame = load_records(arguments.results, shipped=not arguments.own)
     write(frame, arguments.file)
     print(f"{arguments.file}: {len(frame)} runs of {frame['model'].nunique()} models")
     return OK
+
+
+# A fitted model, and new samples -----------------------------------------------------------------
+
+
+def fitting(sub: argparse.ArgumentParser) -> None:
+    """The words of `fit`."""
+    sub.add_argument(
+        "--model",
+        default="protogate",
+        help="protogate (default), protogate-global or protogate-local, with settings as in "
+        "protogate:k=5:lam_local=0.01",
+    )
+    sub.add_argument("--data", type=Path, required=True, metavar="FILE", help="your own table")
+    own_columns(sub)
+    sub.add_argument(
+        "--to", type=Path, required=True, metavar="FOLDER", help="where the model goes"
+    )
+
+
+def fit(arguments: argparse.Namespace) -> int:
+    """Fit one model on a table and keep it in a folder, with scaler, class and feature names. What
+    `tune` has chosen for the table is used, with the settings that are named, else the registry's.
+    A tenth of the rows chooses the checkpoint; how well it does on new samples, `run` tells. Rows of
+    an external test set are not trained on."""
+    from benchmark.data.load import load, own_table
+    from benchmark.protocol.plan import Cell
+    from benchmark.protocol.registry import model_ref
+    from benchmark.runner.fitted import check_kept, fit_cell, save
+
+    if len(arguments.target) > 1 or len(arguments.test) > 1:
+        raise UserError("fit takes one table, with one --target and one --test.")
+    target = arguments.target[0] if arguments.target else None
+    entry, overrides = model_ref(arguments.model)
+    check_kept(entry)
+    data = own_table(arguments.data, target, arguments.drop, **how_of(arguments))
+    for note in load(data).notes:
+        say(f"{arguments.data}: {note}.")
+    cell = Cell(entry, data, overrides)
+    setting = own_store(own_results(arguments.results)).setting(cell, "own", "base", "default")
+    assert setting is not None
+    check_folder(arguments.to)
+    say(f"Fitting {cell.model} on {arguments.data}, with {setting.origin} settings.")
+    about, arrays = fit_cell(cell, {**setting.params, **overrides})
+    save(about, arrays, arguments.to)
+    print(
+        f"{arguments.to}: {cell.model} on {len(about.ids)} samples and {len(about.features)} features "
+        f"of {data.label}; classes {', '.join(about.classes)}"
+    )
+    return OK
+
+
+def sampling(sub: argparse.ArgumentParser) -> None:
+    sub.add_argument("model", type=Path, help="the folder that `fit` made")
+    sub.add_argument("table", type=Path, help="new samples, with the columns that it was fitted on")
+
+
+def predict(arguments: argparse.Namespace) -> int:
+    """Predict the classes of new samples with a model that `fit` has kept: a row per sample, with its
+    id, the class and the share of the vote that each class has. Columns are found by their names."""
+    from benchmark.runner import fitted as keeping
+
+    fitted = keeping.read(arguments.model)
+    new = keeping.new_samples(fitted, arguments.table)
+    for note in new.notes:
+        say(f"{arguments.table}: {note}.")
+    found = keeping.predict(fitted, new)
+    if arguments.format == "json":
+        print(json.dumps([asdict(one) for one in found], indent=1))
+        return OK
+    writer = csv.writer(sys.stdout, lineterminator="\n")
+    writer.writerow(["id", "predicted", *(f"p_{name}" for name in fitted.about.classes)])
+    for one in found:
+        writer.writerow([one.id, one.predicted, *(f"{p:.6g}" for p in one.proba.values())])
+    return OK
+
+
+def explain(arguments: argparse.Namespace) -> int:
+    """Say why new samples are predicted as they are: the nearest prototypes, which are training
+    samples, with their classes and distances, and the features that the sample's gates let through."""
+    from benchmark.runner import fitted as keeping
+
+    fitted = keeping.read(arguments.model)
+    new = keeping.new_samples(fitted, arguments.table)
+    for note in new.notes:
+        say(f"{arguments.table}: {note}.")
+    found = keeping.explain(fitted, new, arguments.sample)
+    if arguments.format == "json":
+        print(json.dumps([asdict(one) for one in found], indent=1))
+    else:
+        print("\n\n".join(map(_explained, found)))
+    if arguments.to:
+        from benchmark.figures.explanation import write
+        from benchmark.protocol.spec import folder_name
+
+        check_folder(arguments.to)
+        for one in found:
+            name = folder_name(f"explain-{one.prediction.id}")
+            say(f"drawn: {', '.join(map(str, write(one, name, arguments.to)))}")
+    return OK
+
+
+def _explained(found: Explained) -> str:
+    from benchmark.text import grid, visible
+
+    one = found.prediction
+    near = [[visible(p.id), p.label, f"{p.distance:.3f}"] for p in found.prototypes]
+    kept = [
+        [visible(f.feature), f"{f.gate:.3f}", f"{f.value:+.2f}", "yes" if f.globally else "no"]
+        for f in found.features
+    ]
+    votes = ", ".join(f"{name} {share:.2f}" for name, share in one.proba.items())
+    parts = [
+        f"sample {visible(one.id)}: {one.predicted}  (shares of the vote: {votes})",
+        grid([["nearest prototype", "class", "distance"], *near]),
+        f"{len(found.features)} of {found.n_features} features are selected for this sample:",
+    ]
+    if kept:
+        head = ["feature", "gate", "value (sd from the mean)", "selected globally"]
+        parts.append(grid([head, *kept]))
+    return "\n".join(parts)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,10 +17,11 @@ from benchmark.cli.codes import FAILED, GAPS, OK
 from benchmark.progress import say
 from benchmark.protocol import registry
 from benchmark.protocol.plan import Cell
-from benchmark.protocol.spec import UserError
+from benchmark.protocol.spec import RunSpec, UserError
 
 if TYPE_CHECKING:
     from benchmark.protocol.choices import Setting
+    from benchmark.runner.summary import Row
 
 SETTINGS = {
     "auto": ("own", "base", "default"),
@@ -83,9 +84,9 @@ def _check_data(names: list[str]) -> int:
 def run(arguments: argparse.Namespace) -> int:
     """Do the 25 runs of models on datasets, each with one setting, and print mean and standard deviation of
     the test score. Runs that are finished already are not repeated."""
-    from benchmark.run.campaign import run_missing
-    from benchmark.run.summary import FORMATS, summarise
-    from benchmark.run.trial import failing
+    from benchmark.runner.campaign import run_missing
+    from benchmark.runner.summary import FORMATS, summarise
+    from benchmark.runner.trial import failing
 
     cells, protocol, means = cells_of(arguments), protocol_of(arguments), means_of(arguments)
     sources = SETTINGS[arguments.settings]
@@ -103,11 +104,17 @@ def run(arguments: argparse.Namespace) -> int:
     plan = [(cell, params, specs) for cell, params, specs in plan if specs[0].key not in hopeless]
     report = run_missing([spec for _, _, specs in plan for spec in specs], means)
     rows = [
-        summarise(cell.model, cell.data.label, params, specs, report.records)
+        summarise(cell.model, cell.data.label, params, specs, report.records, arguments.metric)
         for cell, params, specs in plan
     ]
     if rows:
         print(FORMATS[arguments.format](rows))
+    _tell_unselective(zip(rows, [specs[0] for _, _, specs in plan], strict=True))
+    if "proba" in means.keep:
+        from benchmark.runner.predictions import write
+
+        for path in write([specs for _, _, specs in plan], means.store):
+            say(f"predictions per sample: {path}")
     tell_failures(report.failures)
     unknown = [f"{cell.model} on {cell.data.label}" for cell, setting in chosen if setting is None]
     if unknown and arguments.settings == "recovered":
@@ -115,6 +122,14 @@ def run(arguments: argparse.Namespace) -> int:
     if report.failures or hopeless:
         return FAILED
     return GAPS if report.absent or len(plan) < len(chosen) else OK
+
+
+def _tell_unselective(rows: Iterable[tuple[Row, RunSpec]]) -> None:
+    from benchmark.runner.summary import unselective
+
+    for row, spec in rows:
+        if sentence := unselective(row["selected_features"], row["features"], spec):
+            say(sentence)
 
 
 def _tell_untuned(chosen: Sequence[tuple[Cell, Setting | None]], settings: str) -> None:
@@ -137,22 +152,25 @@ def tune(arguments: argparse.Namespace) -> int:
     the 25 splits; ties go to the first in grid order. A setting that cannot win any more is dropped
     before it has seen all splits, which never changes the choice. Prints the test score of what was
     chosen."""
-    from benchmark.run.summary import FORMATS, summarise
-    from benchmark.run.tune import require_search
-    from benchmark.run.tune import tune as choose
+    from benchmark.runner.summary import FORMATS, summarise
+    from benchmark.runner.tune import require_search
+    from benchmark.runner.tune import tune as choose
 
     cells, protocol, means = cells_of(arguments), protocol_of(arguments), means_of(arguments)
     require_search(cells)
     searched = [cell for cell in cells if cell.search.grid or cell.search.ranges]
     choices, report = choose(searched, protocol, means, arguments.quick)
-    rows = []
+    rows, first = [], []
     for cell, choice in zip(searched, choices, strict=True):
         if choice is not None:
             specs = cell.specs(choice.params, protocol)
             records, _ = means.store.find([spec.key for spec in specs])
-            rows.append(summarise(cell.model, cell.data.label, choice.params, specs, records))
+            row = cell.model, cell.data.label, choice.params, specs, records
+            rows.append(summarise(*row, arguments.metric))
+            first.append(specs[0])
     if rows:
         print(FORMATS[arguments.format](rows))
+    _tell_unselective(zip(rows, first, strict=True))
     tell_failures(report.failures)
     return FAILED if report.failures else GAPS if len(rows) < len(searched) else OK
 
@@ -161,7 +179,7 @@ def check_model(arguments: argparse.Namespace) -> int:
     """Try a model on small made-up data: whether it fits and predicts, what it gives, whether the
     same seed gives the same. A registered name, or the place of any class with scikit-learn's `fit`
     and `predict`, as in sklearn.naive_bayes:GaussianNB."""
-    from benchmark.run.contract import check
+    from benchmark.runner.contract import check
 
     failed = 0
     for name in arguments.names:
@@ -180,8 +198,8 @@ def verify(arguments: argparse.Namespace) -> int:
     """Do recorded runs again and compare everything outside `meta`: scores, selection, hashes.
     Equal bits are promised on the same type of machine; in what this one differs from those of the
     records is printed, too. Training a network amplifies the last digit."""
-    from benchmark.run.records import Problem, Store
-    from benchmark.run.verify import verify as compare
+    from benchmark.runner.records import Problem, Store
+    from benchmark.runner.verify import verify as compare
 
     store = Store(arguments.results)
     read = [store.read(path) for text in arguments.records for path in store.resolve(text)]

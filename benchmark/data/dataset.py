@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 import numpy as np
@@ -40,17 +40,36 @@ class Dataset:
     source: str
     ids: tuple[str, ...] = ()
     """Names of the samples in the order of the rows; without any, their numbers from 1."""
+    groups: Codes | None = None
+    """Of each row, the number of its group, which no split divides; own tables only, as what follows."""
+    test: Mask | None = None
+    """The rows that every run is tested on."""
+    categories: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    """Features whose values in X are codes, with what these stand for. Each run encodes them."""
+    gaps: bool = False
+    """Whether X may hold NaN, which each run fills."""
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """What models see: the features, with a column per category."""
+        return tuple(
+            f"{name}={level}" if level else name
+            for name in self.features
+            for level in self.categories.get(name, ("",))
+        )
 
 
 def make(name: str, raw: Raw, source: str) -> Dataset:
     """Labels become codes; treatments are stated; arrays become read-only."""
     # Adding zero turns -0.0 into 0.0, which are equal numbers with different bytes.
     X = np.ascontiguousarray(raw.X, dtype=np.float64) + 0.0
-    if not np.isfinite(X).all():
+    if raw.gaps:
+        X[np.isnan(X)] = np.nan  # of its many bit patterns one, for the hash
+    if (np.isinf(X) if raw.gaps else ~np.isfinite(X)).any():
         raise UserError(f"Dataset {name!r} ({source}) holds values that are not finite.")
     classes, y = code_labels(raw.y)
     notes = list(raw.notes)
-    constant = int((X.min(axis=0) == X.max(axis=0)).sum())
+    constant = int((np.fmin.reduce(X, axis=0) == np.fmax.reduce(X, axis=0)).sum())
     if constant:
         notes.append(f"{constant} constant columns kept")
     for array in (X, y, *raw.relevant.values()):
@@ -68,6 +87,10 @@ def make(name: str, raw: Raw, source: str) -> Dataset:
         notes=tuple(notes),
         source=source,
         ids=tuple(raw.ids if raw.ids is not None else map(str, range(1, len(X) + 1))),
+        groups=None if raw.groups is None else np.unique(raw.groups, return_inverse=True)[1],
+        test=raw.test,
+        categories=raw.categories,
+        gaps=raw.gaps,
     )
 
 

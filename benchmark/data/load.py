@@ -10,7 +10,7 @@ import sys
 from collections.abc import Iterable
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, TypedDict, Unpack
 
 import numpy as np
 
@@ -20,7 +20,16 @@ from benchmark.data.getting import fetch
 from benchmark.data.places import as_path, locate
 from benchmark.datasets import download
 from benchmark.protocol.registry import check_name, datasets
-from benchmark.protocol.spec import FOLDS, DataRef, MissingData, UserError, canonical
+from benchmark.protocol.spec import (
+    FOLDS,
+    REPEATS,
+    VALID_SIZE,
+    DataRef,
+    MissingData,
+    UserError,
+    canonical,
+)
+from benchmark.protocol.splits import make_split
 
 
 def load(ref: DataRef) -> Dataset:
@@ -35,7 +44,7 @@ def check(ref: DataRef) -> None:
 
 
 def _key(ref: DataRef) -> str:
-    return canonical({"name": ref.name, "options": ref.options, "path": ref.path})
+    return canonical(ref.to_dict())
 
 
 @lru_cache(maxsize=4)
@@ -49,44 +58,132 @@ def _load(key: str, *_places: str | None) -> Dataset:
     return read(entry, location, ref.options)
 
 
+class How(TypedDict, total=False):
+    """What a user may ask for beside the columns to predict and to leave out."""
+
+    id: str | None
+    groups: str | None
+    split: str | None
+    test: Path | str | None
+    valid_size: float | None
+    min_class: int | None
+    transpose: bool
+    impute: Literal["median"] | None
+    encode: Literal["onehot"] | None
+
+
+_READ = (
+    "drop",
+    "id",
+    "groups",
+    "split",
+    "min_class",
+    "transpose",
+    "impute",
+    "encode",
+    "valid_size",
+)
+"""Options that say how the files are read."""
+
+
 def own_table(
     path: Path | str,
     target: str | None,
     drop: Iterable[str] = (),
     folds: int = FOLDS,
-    id: str | None = None,
+    repeats: int = REPEATS,
+    **how: Unpack[How],
 ) -> DataRef:
     """A reference to the user's table, after reading and checking it once.
 
     The classes are checked against `folds`, which is no part of what the reference stands for.
     """
-    from benchmark.datasets import table
-
+    _check_how(how)
     file = as_path(path)
-    _check_file(file)
+    check_file(file)
     name = re.sub(r"[^A-Za-z0-9_-]+", "-", file.name.partition(".")[0]).strip("-") or "table"
     if name in datasets():
         name = f"own-{name}"
+    # Only what was asked for is part of the identity, so that later options change no older key.
+    asked: dict[str, Any] = {k: v for k, v in how.items() if v is not None and v is not False}
     options: dict[str, Any] = {"target": target, "sha256": download.sha256_of(file)}
     if drop := sorted(drop):
         options["drop"] = drop
-    if id is not None:
-        options["id"] = id
-    ref = DataRef(name, options, str(file.resolve()))
-    loaded = load(ref)
-    sizes = dict(zip(loaded.classes, np.bincount(loaded.y).tolist(), strict=True))
-    table.check_folds(file, str(target), sizes, folds)
+    second = None
+    if "test" in asked:
+        second = as_path(asked.pop("test"))
+        check_file(second)
+        options["test"] = download.sha256_of(second)
+        if options["test"] == options["sha256"]:
+            raise UserError(
+                f"{second} has the same content as {file}: every row would be trained on and tested. "
+                f"--test takes rows that are not in --data."
+            )
+    ref = DataRef(
+        name, options | asked, str(file.resolve()), str(second.resolve()) if second else None
+    )
+    _check_splits(file, str(target), load(ref), folds, repeats, asked.get("valid_size", VALID_SIZE))
     return ref
 
 
-def _check_file(file: Path) -> None:
+def _check_how(how: How) -> None:
+    if how.get("test") is not None and how.get("split") is not None:
+        raise UserError(
+            f"--test {how['test']} and --split {how['split']} both say which rows are for testing. Give "
+            f"one of them."
+        )
+    valid_size, min_class = how.get("valid_size"), how.get("min_class")
+    if valid_size is not None and not 0 < valid_size <= MOST_VALID:
+        raise UserError(
+            f"--valid-size is the share of the rows outside the test part that validate, above 0 and at "
+            f"most {MOST_VALID}, got {valid_size:g}."
+        )
+    if min_class is not None and min_class < 1:
+        raise UserError(f"--min-class is a number of rows, at least 1, got {min_class}.")
+    for option, known in (("impute", ["median"]), ("encode", ["onehot"])):
+        if (word := how.get(option)) is not None:
+            check_name(f"word for --{option}", str(word), known)
+
+
+MOST_VALID = 0.5
+"""Beyond it more rows would validate than train."""
+
+
+def _check_splits(
+    file: Path, target: str, data: Dataset, folds: int, repeats: int, valid_size: float
+) -> None:
+    """Better told now than by the runs: can these rows be split at all?"""
+    from benchmark.datasets import table
+
+    rows = data.y if data.test is None else data.y[~data.test]
+    sizes = dict(zip(data.classes, np.bincount(rows).tolist(), strict=True))
+    if data.groups is None:
+        table.check_folds(file, target, sizes, folds if data.test is None else None, valid_size)
+    # Only where rows are not drawn one by one can some splits fail and others not.
+    several = data.groups is not None or data.gaps
+    for repeat in range(repeats if several else 1):
+        for fold in range(folds if several else 1):
+            try:
+                split = make_split(data.y, repeat, fold, folds, valid_size, data.groups, data.test)
+            except UserError as error:
+                raise UserError(f"{file}: {error}") from error
+            empty = np.isnan(data.X[split.train]).all(axis=0) if data.gaps else np.array([])
+            names = [data.features[j] for j in np.flatnonzero(empty)]
+            if names := [name for name in names if name not in data.categories]:
+                raise UserError(
+                    f"{file}: in repeat {repeat}, fold {fold} no training row has a value of {names[0]!r}, so "
+                    f"--impute has no median for it. Leave the column out with --drop."
+                )
+
+
+def check_file(file: Path) -> None:
     try:
         mode = file.stat().st_mode
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or error
         raise UserError(f"There is no file {file} ({reason}).") from error
     if stat.S_ISDIR(mode):
-        raise UserError(f"{file} is a folder. Name the table in it: --data {file}/table.csv.")
+        raise UserError(f"{file} is a folder. Name the table in it, as in {file / 'table.csv'}.")
     if not stat.S_ISREG(mode):
         raise UserError(
             f"{file} is a pipe or a device, not a file. It is read several times, so save the table "
@@ -97,14 +194,16 @@ def _check_file(file: Path) -> None:
 def _load_own(ref: DataRef) -> Dataset:
     from benchmark.datasets import table
 
-    file = Path(str(ref.path))
-    if not file.is_file():
-        raise MissingData(f"The table {file} is no longer there.")
-    found = download.sha256_of(file)
-    if found != ref.options["sha256"]:
-        raise UserError(
-            f"The table {file} has changed: SHA-256 {found[:12]}, planned "
-            f"{ref.options['sha256'][:12]}. Restore it, or start the runs anew with --data."
-        )
-    raw = table.read(file, target=ref.options["target"], drop=ref.options.get("drop", ()))
-    return make(ref.name, raw, f"own table: {file.name}")
+    for path, sha256 in ref.files.values():
+        if not Path(path).is_file():
+            raise MissingData(f"The table {path} is no longer there.")
+        found = download.sha256_of(Path(path))
+        if found != sha256:
+            raise UserError(
+                f"The table {path} has changed: SHA-256 {found[:12]}, planned {sha256[:12]}. Restore it, "
+                f"or start the runs anew with --data."
+            )
+    file, test = Path(str(ref.path)), Path(ref.test_path) if ref.test_path else None
+    asked = {name: ref.options[name] for name in _READ if name in ref.options}
+    raw = table.read(file, target=ref.options["target"], test=test, **asked)
+    return make(ref.name, raw, f"own table: {file.name}{f' with {test.name}' if test else ''}")

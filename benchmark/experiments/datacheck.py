@@ -16,9 +16,9 @@ from benchmark.data.load import load
 from benchmark.protocol.plan import Cell, Protocol
 from benchmark.protocol.registry import data_ref, models
 from benchmark.protocol.spec import UserError
-from benchmark.run.campaign import Means
-from benchmark.run.records import Store
-from benchmark.run.tune import tune
+from benchmark.runner.campaign import Means
+from benchmark.runner.records import Store
+from benchmark.runner.tune import tune
 from benchmark.text import mean_std
 
 TABLE, METHOD, METRIC = 2, "knn", "balanced_accuracy"

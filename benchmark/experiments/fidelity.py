@@ -24,8 +24,8 @@ from benchmark.files import write_atomic
 from benchmark.protocol import stored
 from benchmark.protocol.registry import load_class, models
 from benchmark.protocol.spec import SEED
-from benchmark.run import machine
-from benchmark.run.metrics import scores
+from benchmark.runner import machine
+from benchmark.runner.metrics import scores
 from benchmark.text import grid
 
 N_TEST = 10_000

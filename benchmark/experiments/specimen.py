@@ -26,7 +26,7 @@ from benchmark.protocol.plan import Cell
 from benchmark.protocol.registry import load_class, make_spec, models
 from benchmark.protocol.spec import SCHEMA, RunSpec, UserError
 from benchmark.protocol.stored import Damaged, or_set_aside
-from benchmark.run.records import NotARecord, Store, decode, encode
+from benchmark.runner.records import NotARecord, Store, decode, encode
 from benchmark.shapes import fit
 
 Array = NDArray[Any]
@@ -115,8 +115,8 @@ def make(spec: RunSpec, origin: str, embed: Embed | None = None) -> Specimen:
     # Drawing reads specimens, and need not wait for what fits them.
     from benchmark.data.load import load
     from benchmark.protocol.splits import make_split, scaled
-    from benchmark.run import machine
-    from benchmark.run.metrics import balanced_accuracy
+    from benchmark.runner import machine
+    from benchmark.runner.metrics import balanced_accuracy
 
     Model = load_class(models()[spec.model])  # before isolated(), which seeds torch if loaded
     with machine.isolated(spec.seed), warnings.catch_warnings():

@@ -20,7 +20,7 @@ from benchmark.experiments.stopwatch import answer
 from benchmark.protocol.registry import data_ref, load_class, model_ref
 from benchmark.protocol.spec import SEED, UserError
 from benchmark.protocol.splits import make_split, scaled
-from benchmark.run import machine
+from benchmark.runner import machine
 from benchmark.text import grid
 
 STEPS = 20

@@ -16,7 +16,7 @@ from benchmark.protocol.plan import Cell
 from benchmark.protocol.registry import load_class
 from benchmark.protocol.spec import SEED, UserError
 from benchmark.protocol.splits import make_split, scaled
-from benchmark.run import machine
+from benchmark.runner import machine
 
 EPOCHS = 30
 PREDICTIONS = 100

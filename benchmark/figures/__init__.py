@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from benchmark.files import write_atomic
 from benchmark.protocol.registry import check_name
 from benchmark.protocol.spec import UserError
-from benchmark.run.records import Store
+from benchmark.runner.records import Store
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

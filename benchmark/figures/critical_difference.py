@@ -17,7 +17,7 @@ from matplotlib.figure import Figure
 from benchmark import paper
 from benchmark.figures import numbers, style
 from benchmark.judge.ranks import LEVEL, Ranking, rank, shown_p
-from benchmark.run.records import Store
+from benchmark.runner.records import Store
 
 
 @dataclass(frozen=True)

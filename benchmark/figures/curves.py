@@ -22,7 +22,7 @@ from benchmark.figures import numbers, style
 from benchmark.protocol import registry
 from benchmark.protocol.plan import Cell, keys_of
 from benchmark.protocol.spec import UserError
-from benchmark.run.records import Store
+from benchmark.runner.records import Store
 from benchmark.shapes import Misshapen, fit
 from benchmark.tables.statistics import RUNS
 

@@ -21,7 +21,7 @@ from benchmark.figures import style
 from benchmark.protocol import registry
 from benchmark.protocol.plan import Cell, keys_of
 from benchmark.protocol.spec import UserError
-from benchmark.run.records import Store
+from benchmark.runner.records import Store
 from benchmark.tables.statistics import RUNS
 
 GLOBAL = (0.0, 1e-4, 3e-4, 5e-4, 7e-4, 1e-3)

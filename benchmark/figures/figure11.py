@@ -16,8 +16,8 @@ from matplotlib.lines import Line2D
 
 from benchmark import paper
 from benchmark.figures import selectors, style
-from benchmark.run.masked import SIMPLE
-from benchmark.run.records import Store
+from benchmark.runner.masked import SIMPLE
+from benchmark.runner.records import Store
 from benchmark.tables import statistics as stats
 from benchmark.tables.transferability import SELECTORS
 

@@ -18,7 +18,7 @@ from benchmark import paper
 from benchmark.figures import labels, numbers, style
 from benchmark.figures.style import Points
 from benchmark.judge.cells import ledger
-from benchmark.run.records import Store
+from benchmark.runner.records import Store
 from benchmark.tables.table import Table
 
 ACCURACIES, FEATURES, TIMES, SIZES = 2, 10, 13, 14

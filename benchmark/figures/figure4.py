@@ -22,7 +22,7 @@ from matplotlib.patches import Patch
 
 from benchmark.figures import labels, numbers, style
 from benchmark.figures.style import Points
-from benchmark.run.records import Store
+from benchmark.runner.records import Store
 from benchmark.tables import statistics as stats
 from benchmark.tables.recipes import Metric
 

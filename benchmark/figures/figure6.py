@@ -15,7 +15,7 @@ from matplotlib.patches import Rectangle
 
 from benchmark.experiments.specimen import Explained, Specimen
 from benchmark.figures import labels, specimens, style
-from benchmark.run.records import Store
+from benchmark.runner.records import Store
 
 DATASET = "colon"
 LOOKS = {"cancer": style.Look(style.ORANGE, "s", 4.2), "normal": style.Look(style.BLUE, "o", 4.6)}

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from benchmark.experiments.specimen import Explained, Specimen
 from benchmark.figures import specimens, style
-from benchmark.run.records import Store
+from benchmark.runner.records import Store
 
 DATASET = "colon"
 SQUARE = np.array([(0.08, 0.08), (0.92, 0.08), (0.92, 0.92), (0.08, 0.92), (0.08, 0.08)])

@@ -15,7 +15,7 @@ from matplotlib.lines import Line2D
 
 from benchmark import paper
 from benchmark.figures import numbers, style
-from benchmark.run.records import Store
+from benchmark.runner.records import Store
 from benchmark.tables.table import Table
 
 TABLE = 10

@@ -21,7 +21,7 @@ from benchmark import paper
 from benchmark.experiments.specimen import Specimen
 from benchmark.figures import numbers, specimens, style
 from benchmark.protocol.spec import UserError
-from benchmark.run.records import Store
+from benchmark.runner.records import Store
 
 METHODS = ("lspin", "llspin", "protogate")
 WIDTH = 360

@@ -68,6 +68,8 @@ class _Place(NamedTuple):
     box: Box
     leader: list[Box]
     """The line to the point, where the name is far from it."""
+    hull: Box
+    """Around both: what is outside of it is in nobody's way, as most things are."""
     distance: float
 
 
@@ -161,7 +163,10 @@ def _places(centre: Point, text: Annotation, reach: float, scale: float) -> Iter
         low = {1: step - 0.15 * height, 0: -0.5 * height, -1: -step - 0.85 * height}[dy]
         x, y = centre[0] + left, centre[1] + low
         box = Box(x, y, x + width, y + height)
-        yield _Place((left, low), box, _leader(centre, box, distance, scale), distance)
+        leader = _leader(centre, box, distance, scale)
+        hull = Box(*map(min, zip(*((b.x0, b.y0) for b in (box, *leader)), strict=True)),
+                   *map(max, zip(*((b.x1, b.y1) for b in (box, *leader)), strict=True)))  # fmt: skip
+        yield _Place((left, low), box, leader, hull, distance)
 
 
 def _cost(place: _Place, taken: Sequence[Box], inside: Box) -> float:
@@ -172,15 +177,22 @@ def _cost(place: _Place, taken: Sequence[Box], inside: Box) -> float:
 
 def _covered(place: _Place, taken: Sequence[Box]) -> float:
     """How much of what is there the name and its line would cover."""
-    text = sum(_overlap(place.box, other) for other in taken)
-    return text + LINE * sum(_overlap(part, other) for part in place.leader for other in taken)
+    near = [other for other in taken if _touches(place.hull, other)]
+    text = sum(_overlap(place.box, other) for other in near)
+    return text + LINE * sum(_overlap(part, other) for part in place.leader for other in near)
 
 
 def _clash(one: _Place, other: _Place) -> float:
     """How much two names are in each other's way."""
+    if not _touches(one.hull, other.hull):
+        return 0.0
     lines = sum(_overlap(one.box, part) for part in other.leader)
     lines += sum(_overlap(a, b) for a in one.leader for b in (other.box, *other.leader))
     return _overlap(one.box, other.box) + LINE * lines
+
+
+def _touches(a: Box, b: Box) -> bool:
+    return a.x0 < b.x1 and b.x0 < a.x1 and a.y0 < b.y1 and b.y0 < a.y1
 
 
 def _overlap(a: Box, b: Box) -> float:

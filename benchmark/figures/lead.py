@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 from benchmark.figures import style
 from benchmark.judge.answer import TABLE, Lead, leads
 from benchmark.protocol.spec import UserError
-from benchmark.run.records import Store
+from benchmark.runner.records import Store
 from benchmark.tables.build import build_from
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from benchmark import paper
 from benchmark.figures import style
 from benchmark.protocol import registry
-from benchmark.run.records import Store
+from benchmark.runner.records import Store
 from benchmark.tables.build import build_recipe
 from benchmark.tables.recipes import Metric, Recipe, Rule
 from benchmark.tables.table import Result, Table

@@ -17,7 +17,7 @@ from matplotlib.lines import Line2D
 from benchmark.figures import labels, style
 from benchmark.judge.cells import ledger
 from benchmark.judge.cells.ledger import Line
-from benchmark.run.records import Store
+from benchmark.runner.records import Store
 from benchmark.tables.recipes import read_recipe
 
 NAMED = 4

@@ -7,7 +7,7 @@ from collections import defaultdict
 from benchmark import paper
 from benchmark.figures import style
 from benchmark.protocol.spec import UserError
-from benchmark.run.records import Store
+from benchmark.runner.records import Store
 from benchmark.tables import transferability
 from benchmark.tables.table import Gap
 from benchmark.tables.transferability import NONE, Transferability, Transferred

@@ -10,7 +10,7 @@ from benchmark.experiments.specimen import Explained, Specimen
 from benchmark.figures import style
 from benchmark.protocol import registry
 from benchmark.protocol.plan import Cell, keys_of
-from benchmark.run.records import Store
+from benchmark.runner.records import Store
 
 
 def cell_of(model: str, dataset: str) -> Cell:

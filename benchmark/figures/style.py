@@ -276,8 +276,10 @@ def settle(figure: Figure) -> None:
 
 def save(figure: Figure, name: str, folder: Path) -> list[Path]:
     """Write NAME.png and NAME.svg, byte for byte the same for the same figure."""
-    with applied():
+    with applied(), matplotlib.rc_context({"figure.constrained_layout.use": False}):
         settle(figure)  # both files show the same arrangement
+        # Even an engine that does nothing makes matplotlib draw everything once more per file.
+        figure.set_layout_engine(None)
         files = {
             folder / f"{name}.png": _bytes(figure, "png", {"Software": None}),
             folder / f"{name}.svg": _bytes(figure, "svg", {"Date": None, "Creator": None}),

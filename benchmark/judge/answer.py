@@ -20,7 +20,7 @@ from benchmark.judge.cells import ledger
 from benchmark.judge.cells.ledger import Line
 from benchmark.judge.claims.check import Claim, judge_all
 from benchmark.judge.pairwise import Pair
-from benchmark.run.records import Store
+from benchmark.runner.records import Store
 from benchmark.tables import statistics as stats
 from benchmark.tables.build import build_from
 from benchmark.tables.table import Table

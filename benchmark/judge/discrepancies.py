@@ -22,7 +22,7 @@ from benchmark.judge.audit.findings import sheet
 from benchmark.protocol import registry
 from benchmark.protocol.choices import EDITIONS
 from benchmark.protocol.plan import Protocol
-from benchmark.run.records import Store
+from benchmark.runner.records import Store
 from benchmark.tables import statistics as stats
 from benchmark.tables.build import build_from, build_recipe
 from benchmark.tables.ranking import with_summaries
@@ -87,6 +87,11 @@ class Discrepancy:
 def _entries() -> dict[str, dict[str, Any]]:
     text = files("benchmark.paper").joinpath("discrepancies.toml").read_text("utf-8")
     return tomllib.loads(text)
+
+
+def switches() -> dict[str, str]:
+    """Per entry of the register, how to get the other side: `svm:kernel=poly`."""
+    return {name: entry["switch"] for name, entry in _entries().items()}
 
 
 def build(results: Path, store: Store | None = None) -> list[Discrepancy]:

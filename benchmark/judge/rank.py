@@ -21,10 +21,10 @@ from benchmark.judge.pairwise import Pair, pairs
 from benchmark.judge.ranks import LEVEL, Ranking, rank, shown_p
 from benchmark.protocol.plan import Cell, Protocol
 from benchmark.protocol.search import Plan
-from benchmark.protocol.spec import DataRef, RunSpec, UserError
-from benchmark.run.campaign import Means, Report, carry_out
-from benchmark.run.records import Store
-from benchmark.run.trial import failing
+from benchmark.protocol.spec import METRICS, DataRef, RunSpec, UserError
+from benchmark.runner.campaign import Means, Report, carry_out
+from benchmark.runner.records import Store
+from benchmark.runner.trial import failing
 from benchmark.tables import statistics as stats
 from benchmark.tables.build import build_recipe
 from benchmark.tables.measured import sources
@@ -32,13 +32,6 @@ from benchmark.tables.recipes import Metric, Recipe, Rule, Source
 from benchmark.tables.table import Result, Table
 from benchmark.text import grid, mean_std
 
-METRICS = {
-    "balanced_accuracy": "balanced accuracy",
-    "accuracy": "accuracy",
-    "auroc": "AUROC",
-    "weighted_f1": "weighted F1",
-}
-"""What can be ranked by: names in a record -> words."""
 PAPER = "paper"
 """Among the models, a word for the 17 methods of the paper."""
 
@@ -149,7 +142,7 @@ def _unfinished(specs: Sequence[RunSpec], store: Store) -> bool:
 
 def _seconds_per_run() -> Callable[[Cell], float]:
     """What a run of a shipped model took, whatever the data: enough to put the cheap ones first."""
-    from benchmark.run.shipped import Shipped
+    from benchmark.runner.shipped import Shipped
 
     taken: dict[str, list[float]] = {}
     for row in Shipped().rows():
@@ -245,10 +238,10 @@ def to_text(ranked: Ranked) -> str:
     parts = [
         f"{len(methods)} methods ranked by {word} on {', '.join(datasets)}.",
         grid([head, *lines]),
-        textwrap.fill(_about(ranked), WIDTH),
+        textwrap.fill(about(ranked), WIDTH),
         _tests(ranked),
     ]
-    notes = _untuned(table)
+    notes = untuned(table)
     parts += [textwrap.fill(notes, WIDTH)] if notes else []
     if gaps := reasons(table):
         more = f"\n  and {len(gaps) - 10} more" if len(gaps) > 10 else ""
@@ -261,7 +254,8 @@ def _score(table: Table, method: str, dataset: str, metric: str) -> str:
     return mean_std(result.mean, result.std) if result and result.complete else "-"
 
 
-def _about(ranked: Ranked) -> str:
+def about(ranked: Ranked) -> str:
+    """What the columns mean, and what the tests over datasets say."""
     adjusted = "all pairs"
     text = (
         f"rank: mean over n datasets, 1 is best, ties share the best. ADTM: average distance to the "
@@ -269,6 +263,11 @@ def _about(ranked: Ranked) -> str:
         f"resampled t-test on {stats.RUNS} paired runs, p < {stats.ALPHA} after Holm's adjustment "
         f"over {adjusted} of the dataset)."
     )
+    if fixed := [d for d in ranked.table.recipe.datasets if ranked.table.recipe.fixed_test(d)]:
+        text += (
+            f" {', '.join(fixed)}: tested on the same rows in every run, so there it is ranked but not "
+            f"tested who is clearly better."
+        )
     if ranked.test is None:
         return f"{text} Friedman's test needs three methods on two datasets."
     return (
@@ -287,11 +286,12 @@ def _tests(ranked: Ranked) -> str:
         for pair in ranked.pairs
     ]
     if not lines:
-        return f"{label} has no dataset with all its runs, so there is nothing to test."
+        return f"{label} has no dataset with all its runs on different test rows: nothing to test."
     return grid([head, *lines])
 
 
-def _untuned(table: Table) -> str:
+def untuned(table: Table) -> str:
+    """Which cells have default settings, and how to choose others."""
     names = [
         f"{r.method} on {r.dataset}" for r in table.shown if r.complete and "default" in r.note
     ]

@@ -38,18 +38,15 @@ def rank(scores: stats.Scores, methods: Sequence[str]) -> Ranking:
     """Ranks by Table 2's rule, so that a method has the same rank here and there: ties share the
     best rank, a missing score counts as the mean of the others. Friedman's test averages the ranks
     of ties itself."""
-    from scipy.stats import friedmanchisquare, studentized_range
-
     rows = stats.ranks(scores)
     means = [pair[0] for pair in stats.over_datasets(rows) if pair]
     k, n = len(methods), len(scores[0])
-    q = float(studentized_range.ppf(1 - LEVEL, k, math.inf)) / math.sqrt(2)
-    p = float(friedmanchisquare(*rows).pvalue)  # no number where all methods tie everywhere
+    q = stats.studentized_range(1 - LEVEL, k) / math.sqrt(2)
     order = sorted(zip(means, methods, strict=True))
     return Ranking(
         ranks={method: mean for mean, method in order},
         datasets=n,
-        p=1.0 if math.isnan(p) else p,
+        p=stats.friedman_p([[place or 0.0 for place in row] for row in rows]),  # none is missing
         difference=q * math.sqrt(k * (k + 1) / (6 * n)),
     )
 

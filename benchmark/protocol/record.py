@@ -100,7 +100,7 @@ def checked(value: Any, only: Collection[str] | None = None) -> dict[str, Any]:
     for name in _RUN if record["status"] == "ok" else _FAILURE:
         if name not in record and (only is None or name in only):
             raise Misshapen("is missing", name)
-    if fit(RunSpec, record["spec"]).key != record["key"]:
+    if _key(record["spec"]) != record["key"]:
         raise Misshapen(f"is {record['key']!r}, but the run is another one", "key")
     data, selection = record.get("data"), record.get("selection")
     if data and len(data["shape"]) != 2:
@@ -110,6 +110,23 @@ def checked(value: Any, only: Collection[str] | None = None) -> dict[str, Any]:
     if data and selection and "core" in selection:
         _check_core(selection["core"], data["shape"][1])
     return record
+
+
+def _key(spec: dict[str, Any]) -> str:
+    """The key of a spec, if it is one. The 25 runs of a setting differ in the split alone, and are
+    read one after the other: the hash of the rest is computed once. repr tells 1 from 1.0 and True."""
+    repeat, fold = spec.get("repeat"), spec.get("fold")
+    rest = repr({**spec, "repeat": 0, "fold": 0})
+    if type(repeat) is int and type(fold) is int and rest in _shared:
+        return f"{_shared[rest]}/r{repeat}f{fold}"
+    key = fit(RunSpec, spec).key
+    _shared.clear()
+    _shared[rest] = key.rpartition("/")[0]
+    return key
+
+
+_shared: dict[str, str] = {}
+"""The last setting's spec without its split, and what its keys begin with."""
 
 
 def _check_core(core: str, n_features: int) -> None:

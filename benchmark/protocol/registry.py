@@ -24,6 +24,7 @@ from typing import Any, Literal, NotRequired, TypedDict
 from benchmark.files import Unreadable, read_whole
 from benchmark.protocol.spec import (
     SEED,
+    VALID_SIZE,
     DataRef,
     RunSpec,
     UserError,
@@ -412,6 +413,7 @@ def make_spec(
         params=settings,
         seed=seed,
         revision=entry.revision,
+        valid_size=data.options.get("valid_size", VALID_SIZE),
         **protocol,
     )
 

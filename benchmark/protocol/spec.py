@@ -9,9 +9,12 @@ import hashlib
 import json
 import math
 import re
+import shlex
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, fields
+from copy import deepcopy
+from dataclasses import dataclass, field, fields
 from functools import cached_property
+from pathlib import PurePath
 from typing import Any, NewType
 
 SCHEMA = 1
@@ -26,6 +29,14 @@ SEED = 42
 """What every run draws from, unless a model's name says `:random_state=...`."""
 
 PARTS = ("train", "valid", "test")
+
+METRICS = {
+    "balanced_accuracy": "balanced accuracy",
+    "accuracy": "accuracy",
+    "auroc": "AUROC",
+    "weighted_f1": "weighted F1",
+}
+"""Scores of a part: names in a record -> words."""
 
 FAILURES = {
     "error": "the code raised an exception",
@@ -94,6 +105,42 @@ class DataRef:
     options: dict[str, Any] = field(default_factory=dict)
     path: str | None = None
     """Where a user's own table lies. Not part of its identity: `options["sha256"]` is."""
+    test_path: str | None = None
+    """Where its external test set lies; `options["test"]` is its SHA-256."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """As records have it: without the second path where there is none, as in all older ones."""
+        paths = {"path": self.path, "test_path": self.test_path}
+        kept = {k: v for k, v in paths.items() if v is not None or k == "path"}
+        return {"name": self.name, "options": deepcopy(self.options), **kept}
+
+    @property
+    def files(self) -> dict[str, tuple[str, str]]:
+        """The files of a user's own table: the field with the path -> path and SHA-256."""
+        found = {"path": (self.path, "sha256"), "test_path": (self.test_path, "test")}
+        return {k: (path, self.options[name]) for k, (path, name) in found.items() if path}
+
+    @property
+    def words(self) -> str:
+        """What names it on the command line, in the folder of its files."""
+        if self.path is None:
+            return f"--datasets {shlex.quote(self.label)}"
+        paths = [path and PurePath(path).name for path in (self.path, self.test_path)]
+        given: dict[str, Any] = {"data": paths[0], **self.options, "test": paths[1]}
+        words = []
+        for name, value in given.items():
+            if value is None or name == "sha256":
+                continue
+            words.append(f"--{name.replace('_', '-')}")
+            if value is not True:
+                text = ",".join(value) if isinstance(value, list) else str(value)
+                words.append(shlex.quote(text))
+        return " ".join(words)
+
+    @property
+    def fixed_test(self) -> bool:
+        """Whether every run is tested on the same rows, which the user has named."""
+        return self.path is not None and bool(self.options.keys() & {"test", "split"})
 
     @property
     def label(self) -> str:
@@ -124,7 +171,7 @@ class RunSpec:
     folds: int = FOLDS
     valid_size: float = VALID_SIZE
     seed: int = SEED
-    """What training starts from. The splits do not depend on it."""
+    """What training starts from (see `start`). The splits do not depend on it."""
     revision: int = 1
     """The model's revision in the registry: raised when its code changes results."""
 
@@ -143,8 +190,16 @@ class RunSpec:
         """`knn/colon/1a2b3c4d/r0f3`: model, dataset, setting, split. Also the record's path."""
         return f"{self.model}/{self.data.folder}/{self.setting}/r{self.repeat}f{self.fold}"
 
+    @property
+    def start(self) -> int:
+        """What training starts from: the seed, and where the test rows are always the same another
+        one in every run, so that the runs' spread is that of training."""
+        return self.seed + (self.repeat * self.folds + self.fold) * self.data.fixed_test
+
     def to_dict(self) -> dict[str, Any]:
-        return asdict(self)
+        names = [f.name for f in fields(self)]
+        plain = {name: getattr(self, name) for name in names}
+        return plain | {"data": self.data.to_dict(), "params": deepcopy(self.params)}
 
     @classmethod
     def from_dict(cls, value: Mapping[str, Any]) -> RunSpec:

@@ -1,16 +1,18 @@
 """The 25 splits: which rows are trained on, validated on and tested on, and how they are scaled.
 
-A split depends on the labels and the protocol only, never on the model or on what ran before.
+A split depends on the labels and the protocol only, and on groups and test rows where a user names
+some; never on the model or on what ran before.
 """
 
 from __future__ import annotations
 
 import hashlib
+import warnings
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.model_selection import StratifiedKFold, train_test_split
+from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold, train_test_split
 from sklearn.preprocessing import StandardScaler
 
 from benchmark.protocol.spec import FOLDS, VALID_SIZE, UserError
@@ -48,28 +50,108 @@ def make_split(
     fold: int,
     folds: int = FOLDS,
     valid_size: float = VALID_SIZE,
+    groups: NDArray[np.int64] | None = None,
+    test: NDArray[np.bool_] | None = None,
 ) -> Split:
-    """Fold `fold` of repeat `repeat` is the test part; 10 % of the rest validates."""
-    if np.bincount(y).min() < folds:
-        raise UserError(_unsplittable(y, folds, "some folds would miss a class"))
-    # Seeds as in the released code: the repeat shuffles the folds, the fold (not the repeat)
-    # draws the validation rows. With them KNN equals the paper in every printed digit.
-    outer = StratifiedKFold(folds, shuffle=True, random_state=repeat)
-    rest, test = list(outer.split(np.zeros(len(y)), y))[fold]
-    try:
-        train, valid = train_test_split(
-            rest, test_size=valid_size, stratify=y[rest], random_state=fold
+    """Fold `fold` of repeat `repeat` is the test part; 10 % of the rest validates.
+
+    No group is in two parts. With `test`, these rows are the test part of every run, and each run
+    draws other validation rows.
+    """
+    if test is not None:
+        tested, rest = np.flatnonzero(test), np.flatnonzero(~test)
+        draw = repeat * folds + fold
+    else:
+        # Seeds as in the released code: the repeat shuffles the folds, the fold (not the repeat)
+        # draws the validation rows. With them KNN equals the paper in every printed digit.
+        rest, tested = _outer(y, repeat, fold, folds, groups)
+        draw = fold
+    if groups is None:
+        try:
+            train, valid = train_test_split(
+                rest, test_size=valid_size, stratify=y[rest], random_state=draw
+            )
+        except ValueError as error:
+            raise UserError(_unsplittable(y, folds, str(error))) from error
+    else:
+        train, valid = _grouped(y, rest, draw, valid_size, groups)
+    return Split(train, valid, tested)
+
+
+Rows = NDArray[np.int64]
+
+
+def _outer(
+    y: NDArray[np.int64], repeat: int, fold: int, folds: int, groups: NDArray[np.int64] | None
+) -> tuple[Rows, Rows]:
+    if groups is None:
+        if np.bincount(y).min() < folds:
+            raise UserError(_unsplittable(y, folds, "some folds would miss a class"))
+        outer = StratifiedKFold(folds, shuffle=True, random_state=repeat)
+        cut: tuple[Rows, Rows] = list(outer.split(np.zeros(len(y)), y))[fold]
+        return cut
+    per_class = [len(np.unique(groups[y == c])) for c in np.unique(y)]
+    if (fewest := min(per_class)) < folds:
+        fewer = f"Ask for --folds {fewest}, or leave" if fewest > 1 else "Leave"
+        raise UserError(
+            f"the classes have rows in {per_class} groups, and {folds} folds need {folds} groups of every "
+            f"class, because no group is in two parts (--groups). {fewer} rare classes out with "
+            f"--min-class."
         )
-    except ValueError as error:
-        raise UserError(_unsplittable(y, folds, str(error))) from error
-    return Split(train, valid, test)
+    rest, test = _folds(y, groups, folds, repeat)[fold]
+    if missing := _missing(y, rest) + _missing(y, test):
+        raise UserError(
+            f"in repeat {repeat}, fold {fold}, classes of {np.bincount(y).tolist()} rows in {per_class} "
+            f"groups cannot be spread over {folds} folds without a group in two of them; a part would "
+            f"miss {len(missing)} of the classes. Ask for fewer folds with --folds, or leave rare classes "
+            f"out with --min-class."
+        )
+    return rest, test
+
+
+def _grouped(
+    y: NDArray[np.int64], rest: Rows, draw: int, valid_size: float, groups: NDArray[np.int64]
+) -> tuple[Rows, Rows]:
+    """Whole groups validate: as many as come nearest to the share, with all classes if possible."""
+    parts = min(max(2, round(1 / valid_size)), len(np.unique(groups[rest])))
+    found = []
+    if parts > 1:
+        cut = _folds(y[rest], groups[rest], parts, draw)
+        found = [(rest[train], rest[valid]) for train, valid in cut if len(valid)]
+        found = [(train, valid) for train, valid in found if not _missing(y, train)]
+    if not found:
+        raise UserError(
+            f"the rows that are not tested are in {len(np.unique(groups[rest]))} groups, and none can "
+            f"be kept for validation without the loss of a class from training: classes of "
+            f"{np.bincount(y[rest]).tolist()} rows. Groups have to be smaller, or rare classes left out "
+            f"with --min-class."
+        )
+    return min(found, key=lambda pair: len(_missing(y, pair[1])))
+
+
+def _folds(
+    y: NDArray[np.int64], groups: NDArray[np.int64], n: int, seed: int
+) -> list[tuple[Rows, Rows]]:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of rare classes, which the callers look at themselves
+        try:
+            cut = StratifiedGroupKFold(n, shuffle=True, random_state=seed)
+            return list(cut.split(np.zeros(len(y)), y, groups))
+        except ValueError:  # no class has as many rows as there are parts
+            return []
+
+
+def _missing(y: NDArray[np.int64], rows: Rows) -> list[int]:
+    """The classes without a row among these."""
+    return [int(c) for c in np.setdiff1d(y, y[rows])]
 
 
 def _unsplittable(y: NDArray[np.int64], folds: int, why: str) -> str:
     return (
-        f"These labels cannot be split into {folds} stratified folds with a validation part: "
+        f"these labels cannot be split into {folds} stratified folds with a validation part: "
         f"classes of {np.bincount(y).tolist()} samples ({why}). Every class needs at least {folds} "
-        f"samples, and the validation part room for one of each: merge or drop rare classes."
+        f"samples, and the validation part room for one of each: merge rare classes or leave them out "
+        f"with --min-class, or validate on more with --valid-size."
     )
 
 

@@ -13,7 +13,7 @@ from typing import Any
 
 from benchmark.protocol.plan import Protocol
 from benchmark.protocol.spec import DataRef
-from benchmark.run.records import Problem, Store
+from benchmark.runner.records import Problem, Store
 
 Record = dict[str, Any]
 
@@ -58,6 +58,11 @@ class Setting(Tally):
     model: str = ""
     revision: int = 0
     dataset: str = ""
+    seed: str = ""
+    place: str = ""
+    """Where its records lie."""
+    verify: str = ""
+    """The command that does its runs again."""
     data: set[str] = field(default_factory=set)
     """Checksums of the data of the successful runs."""
     shape: list[int] | None = None
@@ -98,14 +103,26 @@ class Archive:
         found, _ = self.store.find(keys)
         return [found.get(key) for key in keys]
 
-    def add(self, record: Record) -> None:
-        """Count a record."""
+    def add(
+        self,
+        record: Record,
+        folder: str = "results/runs",
+        verify: str = "python -m benchmark verify",
+    ) -> None:
+        """Count a record that lies in a folder of this name; `verify` does runs of it again."""
         key, _, split = record["key"].rpartition("/")
         spec, status = record["spec"], record["status"]
         if key not in self.settings:
-            label = DataRef(**spec["data"]).label
+            data = DataRef(**spec["data"])
             self.settings[key] = Setting(
-                model=spec["model"], revision=spec["revision"], dataset=label
+                model=spec["model"],
+                revision=spec["revision"],
+                dataset=data.label,
+                seed=f"{spec['seed']} and on, one per run"
+                if data.fixed_test
+                else str(spec["seed"]),
+                place=f"{folder}/{key}",
+                verify=verify and f"{verify} {key}",
             )
             self._by_hash[key.rpartition("/")[2]].append(key)
         setting = self.settings[key]
@@ -113,12 +130,12 @@ class Archive:
             tally.add(record)
         self.statuses[status] += 1
         if status == "ok":
-            data = record["data"]
+            seen = record["data"]
             if not setting.data:
-                setting.shape = data.get("shape")
-            setting.data.add(data["sha256"])
-            shape, classes = tuple(data.get("shape") or ()), data.get("classes") or 0
-            self.datasets[setting.dataset, data["sha256"], shape, classes] += 1
+                setting.shape = seen.get("shape")
+            setting.data.add(seen["sha256"])
+            shape, classes = tuple(seen.get("shape") or ()), seen.get("classes") or 0
+            self.datasets[setting.dataset, seen["sha256"], shape, classes] += 1
         else:
             setting.failures[split] = status
         meta = record.get("meta", {})
@@ -168,6 +185,8 @@ class Provenance:
         return {
             "model": setting.model,
             "revision": setting.revision,
+            "seed": setting.seed,
+            "place": setting.place,
             "data": sorted(setting.data),
             "shape": setting.shape,
             "commits": self._places(self.commits, self.archive.commits, setting.commits),

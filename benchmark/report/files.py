@@ -22,7 +22,7 @@ from benchmark.protocol.spec import UserError
 from benchmark.report.archive import read
 from benchmark.report.gather import Judged, gather, judge
 from benchmark.report.page import assemble
-from benchmark.run.records import Store
+from benchmark.runner.records import Store
 from benchmark.tables import descriptive, render
 from benchmark.tables.build import build_from
 from benchmark.tables.recipes import catalogue
@@ -86,8 +86,8 @@ def _tables(store: Store, step: Step) -> dict[str, Table]:
 
 def _write_texts(judged: Judged, to: Path) -> list[Path]:
     """Everything that is neither a table nor a drawing."""
-    from benchmark.experiments import fidelity
-    from benchmark.judge import discrepancies, pairwise, times
+    from benchmark.experiments import fidelity, fingerprint
+    from benchmark.judge import causes, discrepancies, pairwise, times
     from benchmark.judge.claims import render as claims_render
 
     forms = ("md", "csv", "json")
@@ -107,6 +107,8 @@ def _write_texts(judged: Judged, to: Path) -> list[Path]:
         },
         "DISCREPANCIES.md": discrepancies.to_markdown(judged.discrepancies),
         "discrepancies.json": discrepancies.to_json(judged.discrepancies),
+        "causes.md": causes.to_markdown(judged.causes),
+        "fingerprint.md": fingerprint.to_markdown(judged.prints),
         "pairwise.md": pairwise.to_markdown(judged.pairs),
         "pairwise.json": pairwise.to_json(judged.pairs),
         "fidelity.md": fidelity.to_markdown(judged.fidelity),

@@ -23,7 +23,7 @@ from benchmark.judge.times import Order
 from benchmark.protocol.stored import or_told
 from benchmark.report.archive import SPLITS, Archive, surroundings
 from benchmark.report.tables import Gathered, editions, filled
-from benchmark.run.records import Store
+from benchmark.runner.records import Store
 from benchmark.tables import pairing
 from benchmark.tables.convergence import MARK
 from benchmark.tables.pairing import Rho
@@ -31,7 +31,8 @@ from benchmark.tables.render.words import FLAGGED, MARKS
 from benchmark.tables.table import Table
 
 if TYPE_CHECKING:
-    from benchmark.experiments import fidelity
+    from benchmark.experiments import fidelity, fingerprint
+    from benchmark.judge.causes import Cause
     from benchmark.judge.claims.check import Claim, Outcome
     from benchmark.judge.discrepancies import Discrepancy
 
@@ -66,6 +67,8 @@ class Judged:
     findings: list[Finding]
     claims: list[Claim]
     discrepancies: list[Discrepancy]
+    causes: list[Cause]
+    """Why cells differ."""
     pairs: list[Pair]
     """Our methods against each other."""
     answer: Answer
@@ -76,12 +79,14 @@ class Judged:
     """Dataset, kind of method, and how much two trainings on the same splits have in common."""
     fidelity: dict[str, fidelity.Finding | None]
     """Our methods on their own papers' tasks; None where that was not run."""
+    prints: fingerprint.Prints
+    """Other data held against Table 22."""
 
 
 def judge(store: Store, built: Mapping[str, Table]) -> Judged:
     """All judgements, from tables that are built already."""
-    from benchmark.experiments import fidelity
-    from benchmark.judge import discrepancies
+    from benchmark.experiments import fidelity, fingerprint
+    from benchmark.judge import causes, discrepancies
     from benchmark.judge.claims import check
 
     lines, claims = ledger.compare(built), check.judge_all(built)
@@ -91,12 +96,27 @@ def judge(store: Store, built: Mapping[str, Table]) -> Judged:
         audit(),
         claims,
         discrepancies.build(store.root, store),
+        causes.causes(store, lines),
         pairs,
         answer(built["table2"], lines, pairs, claims),
         times.orders(built),
         pairing.measured(store, built["table2"].recipe),
         {e.name: or_told(partial(fidelity.read, store.root, e)) for e in fidelity.chosen(None)},
+        or_told(partial(fingerprint.read, store.root)) or fingerprint.nothing(),
     )
+
+
+def basics() -> dict[str, Any]:
+    """What every page needs to show a cell."""
+    return {
+        "version": benchmark.__version__,
+        "splits": SPLITS,
+        "words": [
+            {"word": word, "symbol": SYMBOLS[word], "meaning": meaning}
+            for word, meaning in MEANINGS.items()
+        ],
+        "flag": {"mark": MARK, "meaning": FLAGGED},
+    }
 
 
 def gather(
@@ -106,27 +126,22 @@ def gather(
     gathered = Gathered(archive, doubtful(judged.findings))
     shown_tables = [gathered.table(table) for table in built.values()]
     labels = {(t.recipe.paper, row.method): row.label for t in built.values() for row in t.rows}
+    whys = {id(cause.line): cause for cause in judged.causes}
     return {
-        "version": benchmark.__version__,
-        "splits": SPLITS,
-        "words": [
-            {"word": word, "symbol": SYMBOLS[word], "meaning": meaning}
-            for word, meaning in MEANINGS.items()
-        ],
-        "flag": {"mark": MARK, "meaning": FLAGGED},
+        **basics(),
         "editions": editions(),
         "answer": asdict(judged.answer),
         "times": [asdict(order) for order in judged.times],
         "rho": [{"dataset": d, "kind": kind, **asdict(rho)} for d, kind, rho in judged.rho],
         "legend": LEGEND,
         "tables": shown_tables,
-        "lines": [_line(line, labels) for line in judged.lines],
+        "lines": [_line(line, labels, whys.get(id(line))) for line in judged.lines],
         "highlights": highlights(judged.lines, judged.findings),
         "findings": [_finding(finding) for finding in judged.findings],
         "figures": drawings(figures),
         "claims": [_claim(claim) for claim in judged.claims],
         "discrepancies": [_discrepancy(entry) for entry in judged.discrepancies],
-        "pairs": [_between(pair) for pair in judged.pairs],
+        "pairs": [between(pair) for pair in judged.pairs],
         "fidelity": [_experiment(name, found) for name, found in judged.fidelity.items()],
         "environment": surroundings(archive, gathered.provenance),
         "settings": gathered.settings.values,
@@ -188,7 +203,7 @@ def _largest_effect(entry: Discrepancy) -> str:
     return f"{effect.difference:+.2f} points, {effect.what}"
 
 
-def _between(pair: Pair) -> dict[str, Any]:
+def between(pair: Pair) -> dict[str, Any]:
     """Two of our methods on one dataset."""
     return {
         "dataset": pair.dataset,
@@ -229,7 +244,9 @@ def _experiment(name: str, found: fidelity.Finding | None) -> dict[str, Any]:
 # Printed cells -----------------------------------------------------------------------------------
 
 
-def _line(line: Line, labels: Mapping[tuple[int | None, str], str]) -> dict[str, Any]:
+def _line(
+    line: Line, labels: Mapping[tuple[int | None, str], str], cause: Cause | None
+) -> dict[str, Any]:
     """One printed cell: the paper's value, ours per edition, and the verdict that counts."""
     cell = line.printed
     ours = {
@@ -247,7 +264,7 @@ def _line(line: Line, labels: Mapping[tuple[int | None, str], str]) -> dict[str,
         "ours": ours,
         "edition": line.edition,
         "word": line.verdict.word,
-        "why": why(line),
+        "why": why(line) + (f". Cause: {cause.kind}, {cause.text}" if cause else ""),
         "finding": line.finding.id if line.finding else None,
         "flagged": _flagged(line),
     }

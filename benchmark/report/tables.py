@@ -24,6 +24,9 @@ SUMMARIES = {"mean_rank": ("Rank", 2), "adtm_percent": ("ADTM", 1)}
 """Columns behind the datasets: heading and decimals."""
 
 
+SAME_ROWS = "every run is tested on the same rows; they differ in validation rows and seed"
+
+
 class Gathered:
     """The tables of the page, and what their cells point to."""
 
@@ -82,7 +85,7 @@ class Gathered:
         decimals = metric.our_decimals(result.mean)
         key = self.archive.find(result.setting, result.dataset) if result.setting else None
         gap, verdict = result.gap, result.verdict
-        model = result.model or result.method
+        fixed = table.recipe.fixed_test(result.dataset)
         return filled(
             row=[row.method for row in table.rows].index(result.method),
             column=place[0],
@@ -91,7 +94,8 @@ class Gathered:
             decimals=decimals if decimals != metric.decimals else None,
             n=result.n,
             planned=result.planned,
-            interval=_interval(result, decimals),
+            # Of runs on the same test rows, an interval would be of their training alone.
+            interval=[] if table.recipe.fixed_test(result.dataset) else _interval(result, decimals),
             word=verdict.word,
             why=verdict.why,
             within="" if verdict.within is None else f"{verdict.within:.{metric.decimals}f}",
@@ -106,12 +110,24 @@ class Gathered:
             setting=self._setting(key, result),
             choice=self._choice(result),
             reason=gap.reason if gap else "",
-            command=_command(result, metric, key, model),
-            note=result.note,
+            command=self._command(table, result, metric, key),
+            note="; ".join(filter(None, [result.note, SAME_ROWS * fixed])),
             unconverged=str(result.unconverged or ""),
             failures=result.failures,
             message=result.message,
         )
+
+    def _command(self, table: Table, result: Result, metric: Metric, key: str | None) -> str:
+        """What does the cell's runs again; or, where there are none, what does them at all."""
+        model = result.model or result.method
+        if result.gap is not None and result.dataset in table.recipe.own:
+            words = table.recipe.own[result.dataset].words
+            return f"python -m benchmark run --models {model} {words}"
+        if result.gap is not None:
+            return result.gap.remedy([model], [result.dataset])
+        if metric.timed and result.model:
+            return f"python -m benchmark time --models {model} --datasets {result.dataset}"
+        return self.archive.settings[key].verify if key else ""
 
     def _runs(self, table: Table, result: Result, metric: Metric, key: str | None) -> int | None:
         """The runs' values, one place per planned split where the splits are known."""
@@ -153,15 +169,6 @@ def _columns(table: Table) -> list[tuple[str, Metric]]:
 
 def _is(result: Result, dataset: str, metric: Metric) -> bool:
     return (result.dataset, result.metric) == (dataset, metric.name)
-
-
-def _command(result: Result, metric: Metric, key: str | None, model: str) -> str:
-    """What does the cell's runs again; or, where there are none, what does them at all."""
-    if result.gap is not None:
-        return result.gap.remedy([model], [result.dataset])
-    if metric.timed and result.model:
-        return f"python -m benchmark time --models {model} --datasets {result.dataset}"
-    return f"python -m benchmark verify {key}" if key else ""
 
 
 def _summary_columns(table: Table) -> list[dict[str, Any]]:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from benchmark.protocol.choices import EDITIONS
-from benchmark.run.records import Store
+from benchmark.runner.records import Store
 from benchmark.tables.computed import with_computed
 from benchmark.tables.measured import measure
 from benchmark.tables.ranking import with_summaries

@@ -20,8 +20,8 @@ from benchmark.protocol import registry
 from benchmark.protocol.choices import EDITIONS
 from benchmark.protocol.plan import Cell, keys_of
 from benchmark.protocol.stored import or_told
-from benchmark.run.features import unpacked
-from benchmark.run.records import Store
+from benchmark.runner.features import unpacked
+from benchmark.runner.records import Store
 from benchmark.tables import descriptive, transferability
 from benchmark.tables import statistics as stats
 from benchmark.tables.measured import plans_of

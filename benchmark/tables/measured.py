@@ -17,16 +17,17 @@ from typing import Any
 from benchmark import paper
 from benchmark.data.places import by_hand
 from benchmark.experiments import timing
+from benchmark.paper import Printed
 from benchmark.progress import say
 from benchmark.protocol import registry
 from benchmark.protocol.choices import EDITIONS, Choice, Setting
 from benchmark.protocol.plan import Cell, Protocol, keys_of
 from benchmark.protocol.stored import Damaged, or_told
-from benchmark.run.records import Store, refuse_mixed
+from benchmark.runner.records import Store, refuse_mixed
 from benchmark.tables import pairing
 from benchmark.tables.convergence import failure
 from benchmark.tables.recipes import Metric, Recipe, Record, follow
-from benchmark.tables.statistics import equal_as_printed
+from benchmark.tables.statistics import equal_as_printed, mean_std
 from benchmark.tables.table import Gap, Result, Row, Table, beside_printed
 from benchmark.tables.verdict import Sample, Verdict, compare, same_or_not
 
@@ -317,16 +318,31 @@ def _verdict(
     printed = result.printed
     if printed is None or printed.mean is None:
         return Verdict("not in paper", _about_dash(result) if printed else "no such cell")
-    assert result.mean is not None
+    shared = rho(plan.cell.entry.name, plan.cell.data.label, metric) if plan.cell else 0.0
+    deterministic = plan.cell is not None and plan.cell.entry.deterministic
+    return beside(printed, result.values, result.within, metric, shared, deterministic)
+
+
+def beside(
+    printed: Printed,
+    values: Sequence[float],
+    within: Sequence[float],
+    metric: Metric,
+    rho: float,
+    deterministic: bool = False,
+) -> Verdict:
+    """The verdict on runs beside the printed mean; `within` are their spreads between samples."""
+    assert printed.mean is not None
+    mean, std = mean_std(values)
     # Where the printed standard deviation is one between samples, ours stands for both sides.
     verdict = compare(
-        Sample(result.mean, result.std, result.n),
+        Sample(mean, std, len(values)),
         Sample(printed.mean, None if metric.spread else printed.std),
         metric.decimals,
-        rho=rho(plan.cell.entry.name, plan.cell.data.label, metric) if plan.cell else 0.0,
-        deterministic=plan.cell is not None and plan.cell.entry.deterministic,
+        rho=rho,
+        deterministic=deterministic,
     )
-    spread = result.shown_std
+    spread = mean_std(within)[0] if within else None
     same_spread = printed.std is None or (
         spread is not None and equal_as_printed(spread, printed.std, metric.decimals)
     )

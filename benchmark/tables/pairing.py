@@ -20,7 +20,7 @@ from benchmark.protocol import registry
 from benchmark.protocol.plan import Cell, keys_of
 from benchmark.protocol.registry import ModelEntry
 from benchmark.protocol.spec import SEED, DataRef, UserError
-from benchmark.run.records import Store
+from benchmark.runner.records import Store
 from benchmark.tables.recipes import Metric, Recipe
 
 KINDS = {"networks": ("mlp", "protogate"), "others": ("rf", "lightgbm")}

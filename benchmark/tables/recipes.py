@@ -167,7 +167,7 @@ class Recipe:
     @property
     def command(self) -> str:
         """What does its missing runs."""
-        return self.name if self.name == "rank" else f"reproduce {self.name}"
+        return "run" if self.name == "rank" else f"reproduce {self.name}"
 
     def source(self, method: str) -> Source:
         return self.rows.get(method) or Source(method)
@@ -182,6 +182,10 @@ class Recipe:
 
     def data(self, dataset: str) -> DataRef:
         return self.own[dataset] if dataset in self.own else registry.data_ref(dataset)
+
+    def fixed_test(self, dataset: str) -> bool:
+        """Whether all runs on it are tested on the same rows: their spread is that of training."""
+        return dataset in self.own and self.own[dataset].fixed_test
 
     def rows_on(self, dataset: str) -> list[Need]:
         """The cells of the table's own rows on a dataset; averages have no runs of their own."""

@@ -17,9 +17,9 @@ from benchmark.protocol.plan import Cell, Protocol
 from benchmark.protocol.search import Plan
 from benchmark.protocol.spec import MissingData
 from benchmark.protocol.stored import or_set_aside
-from benchmark.run.campaign import Means, carry_out, finished
-from benchmark.run.costs import Costs, runs_of_search
-from benchmark.run.tune import choosing
+from benchmark.runner.campaign import Means, carry_out, finished
+from benchmark.runner.costs import Costs, runs_of_search
+from benchmark.runner.tune import choosing
 from benchmark.tables.needs import needs, searched_cell, specs_of, timed
 from benchmark.tables.recipes import Need
 

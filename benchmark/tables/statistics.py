@@ -220,6 +220,55 @@ def _mid_ranks(values: Sequence[float]) -> list[float]:
     return [sum(v < x for v in values) + (sum(v == x for v in values) + 1) / 2 for x in values]
 
 
+def friedman_p(rows: Sequence[Sequence[float]]) -> float:
+    """p of "all methods are equally good", from a row of ranks per method; 1 where all tie.
+
+    Friedman's chi-square with mid-ranks, corrected for ties. scipy has it, and takes a second to import.
+    """
+    k, n = len(rows), len(rows[0])
+    columns = [_mid_ranks(column) for column in zip(*rows, strict=True)]
+    sums = [math.fsum(column[i] for column in columns) for i in range(k)]
+    counts = [c for column in columns for c in Counter(column).values()]
+    ties = 1 - sum(c**3 - c for c in counts) / (n * k * (k * k - 1))
+    if not ties:
+        return 1.0
+    square = math.fsum(total * total for total in sums)
+    return chi_square_p((12 / (n * k * (k + 1)) * square - 3 * n * (k + 1)) / ties, k - 1)
+
+
+def chi_square_p(x: float, df: int) -> float:
+    """The share of the chi-square distribution above x: Q(df / 2, x / 2), from Q(1/2) or Q(1) upwards."""
+    half = max(0.0, x) / 2
+    a, share = (0.5, math.erfc(math.sqrt(half))) if df % 2 else (1.0, math.exp(-half))
+    while a < df / 2:
+        share += math.exp(a * math.log(half) - half - math.lgamma(a + 1)) if half else 0.0
+        a += 1
+    return min(1.0, share)
+
+
+@cache
+def studentized_range(share: float, k: int) -> float:
+    """The value that the range of k standard normal draws stays below with this probability."""
+    step, reach = 0.02, 8.0
+    z = [step * i - reach for i in range(round(2 * reach / step) + 1)]
+    density = [step * math.exp(-x * x / 2) / math.sqrt(2 * math.pi) for x in z]
+
+    def below(q: float) -> float:
+        # One of the k is the smallest, at z, and all others lie in [z, z + q].
+        return k * math.fsum(
+            d * (normal(x + q) - normal(x)) ** (k - 1) for x, d in zip(z, density, strict=True)
+        )
+
+    def normal(x: float) -> float:
+        return math.erfc(-x / math.sqrt(2)) / 2
+
+    low, high = 0.0, 20.0
+    while high - low > 1e-9:
+        middle = (low + high) / 2
+        low, high = (middle, high) if below(middle) < share else (low, middle)
+    return (low + high) / 2
+
+
 def holm(p: Sequence[float]) -> list[float]:
     """p-values adjusted for being so many (Holm, 1979), in the order given."""
     adjusted, largest = [0.0] * len(p), 0.0

@@ -12,8 +12,8 @@ from benchmark.experiments import timing
 from benchmark.progress import say
 from benchmark.protocol.plan import Protocol
 from benchmark.protocol.stored import or_told
-from benchmark.run.costs import Costs, runs_of_search
-from benchmark.run.records import Problem, Store
+from benchmark.runner.costs import Costs, runs_of_search
+from benchmark.runner.records import Problem, Store
 from benchmark.tables.needs import needs, searched_cell, specs_by_edition, timed
 from benchmark.tables.recipes import Need
 from benchmark.text import first_line, grid

@@ -38,6 +38,26 @@ class Gap:
         return f"python -m benchmark {self.command} {names}"
 
 
+class Averaged:
+    """What the runs of a cell come to."""
+
+    values: tuple[float, ...]
+    gap: Gap | None
+
+    @property
+    def complete(self) -> bool:
+        return self.gap is None
+
+    @property
+    def mean(self) -> float | None:
+        return stats.mean_std(self.values)[0] if self.values else None
+
+    @property
+    def std(self) -> float | None:
+        """Between runs."""
+        return stats.mean_std(self.values)[1] if self.values else None
+
+
 @dataclass(frozen=True)
 class Row:
     """One method of a table."""
@@ -48,7 +68,7 @@ class Row:
 
 
 @dataclass(frozen=True)
-class Result:
+class Result(Averaged):
     """One cell of a table in one edition."""
 
     method: str
@@ -81,19 +101,6 @@ class Result:
     @property
     def n(self) -> int:
         return len(self.values)
-
-    @property
-    def complete(self) -> bool:
-        return self.gap is None
-
-    @property
-    def mean(self) -> float | None:
-        return stats.mean_std(self.values)[0] if self.values else None
-
-    @property
-    def std(self) -> float | None:
-        """Between runs."""
-        return stats.mean_std(self.values)[1] if self.values else None
 
     @property
     def shown_std(self) -> float | None:

@@ -14,12 +14,12 @@ from typing import Any
 from benchmark import paper
 from benchmark.protocol import registry
 from benchmark.protocol.plan import Cell, cells
-from benchmark.run.masked import SIMPLE
-from benchmark.run.records import Store
+from benchmark.runner.masked import SIMPLE
+from benchmark.runner.records import Store
 from benchmark.tables import statistics as stats
 from benchmark.tables.measured import measure
 from benchmark.tables.recipes import Metric, Recipe, Record, follow
-from benchmark.tables.table import Gap, Pair, Result, Table
+from benchmark.tables.table import Averaged, Gap, Pair, Result, Table
 from benchmark.tables.verdict import Sample, Verdict, compare
 
 NONE = "none"
@@ -45,7 +45,7 @@ UNMASKED = {
 
 
 @dataclass(frozen=True)
-class Transferred:
+class Transferred(Averaged):
     """A simple model on what a selector leaves of a dataset."""
 
     simple: str
@@ -59,18 +59,6 @@ class Transferred:
     gap: Gap | None = None
     model: str = ""
     """The model whose runs are behind it, which a remedy has to name."""
-
-    @property
-    def complete(self) -> bool:
-        return self.gap is None
-
-    @property
-    def mean(self) -> float | None:
-        return stats.mean_std(self.values)[0] if self.values else None
-
-    @property
-    def std(self) -> float | None:
-        return stats.mean_std(self.values)[1] if self.values else None
 
     @property
     def remedy(self) -> str:

@@ -1,5 +1,7 @@
 """The count at the end of an attack."""
 
+import signal
+
 import pytest
 from attack.scale import FULL, SEED, attempts, failures
 
@@ -18,6 +20,20 @@ def own_registry(tmp_path, monkeypatch):
 
     yield use
     registry.models.cache_clear()
+
+
+@pytest.fixture
+def impatient():
+    """Who waits for ever has failed; the tests after it are made all the same."""
+
+    def wake(*_):
+        raise AssertionError("still waiting after two minutes")
+
+    before = signal.signal(signal.SIGALRM, wake)
+    signal.alarm(120)
+    yield
+    signal.alarm(0)
+    signal.signal(signal.SIGALRM, before)
 
 
 def pytest_runtest_logreport(report):

@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -16,13 +17,14 @@ from attack.scale import attempt
 from attack.test_own import loaded
 from conftest import ROOT, cell_of, made_up
 
-from benchmark.cli.arguments import positive
-from benchmark.protocol import registry
+from benchmark.cli.arguments import MOST, positive, protocol_of
+from benchmark.data import places
+from benchmark.protocol import registry, stored
 from benchmark.protocol.plan import Protocol
 from benchmark.protocol.record import answer_to
-from benchmark.protocol.spec import Outcome, UserError
-from benchmark.run.records import Problem, Store, digest
-from benchmark.run.worker import LAST_WORDS, Worker
+from benchmark.protocol.spec import PARTS, Outcome, UserError
+from benchmark.runner.records import Problem, Store, digest
+from benchmark.runner.worker import LAST_WORDS, Worker
 from benchmark.shapes import Misshapen, parse
 
 
@@ -57,12 +59,22 @@ def test_no_spelling_stops_a_reader(tmp_path, word, field):
     assert isinstance(problem, Problem)
 
 
+@pytest.mark.parametrize("word", SPELLINGS.values(), ids=SPELLINGS)
+def test_no_spelling_stops_who_reads_beside_the_records(tmp_path, word):
+    """Choices, times and findings have one reader."""
+    path = tmp_path / "choice.json"
+    path.write_text(f'{{"valid": {word}}}')
+    with pytest.raises(stored.Damaged, match="choice.json cannot be used: it is n.*Tune again"):
+        stored.read(dict[str, Any], path, "Tune again.")
+
+
 @pytest.mark.parametrize(
     "wrong",
     [
         {"scores": [1, 2]},
         {"split": True},
         {"scores": {"test": {"balanced_accuracy": "high"}}},
+        {"scores": {part: {"balanced_accuracy": 1e152} for part in PARTS}},
         {"status": "fine"},
         {"status": "error"},
         {"selection": {"mean": None}},
@@ -100,7 +112,8 @@ ROWS = 40
 @pytest.mark.parametrize("pair", [("01", "1"), ("1e2", "100"), ("+1", "1"), ("0.10", "0.1")])
 def test_labels_of_one_number_are_refused(tmp_path, pair):
     path = tmp_path / "mine.csv"
-    rows = [f"{i % 7},{pair[i % 2]}" for i in range(ROWS)]
+    # With a third class beside them: two would be left, and nobody would notice.
+    rows = [f"{i % 7},{(*pair, '7')[i % 3]}" for i in range(ROWS)]
     path.write_text("a,group\n" + "\n".join(rows) + "\n")
     with pytest.raises(UserError, match="are the same number"):
         loaded(path)
@@ -119,6 +132,16 @@ def test_a_percent_sign_is_part_of_a_label(tmp_path):
     head = "@relation r\n@attribute a real\n@attribute group {lo%1,lo%2}\n@data\n% a comment\n"
     path.write_text(head + rows + "\n")
     assert loaded(path).classes == ("lo%1", "lo%2")
+
+
+@pytest.mark.parametrize("quote", ["'", '"'])
+def test_a_class_that_is_a_quote_takes_no_row_away(tmp_path, quote):
+    path, written = tmp_path / "mine.arff", (f"{quote}a{quote}", f"{quote}\\{quote}{quote}")
+    head = f"@relation r\n@attribute a real\n@attribute group {{{','.join(written)}}}\n@data\n"
+    path.write_text(head + "".join(f"{i % 7},{written[i % 2]}\n" for i in range(ROWS)))
+    data = loaded(path)
+    assert data.X[:, 0].tolist() == [i % 7 for i in range(ROWS)]
+    assert [data.classes[code] for code in data.y] == ["a", quote] * (ROWS // 2)
 
 
 def test_an_index_with_a_name_is_a_column(tmp_path):
@@ -145,7 +168,9 @@ def test_a_shipped_name_is_taken(own_registry):
         ("params = [1]", "params is"),
         ("grid = { C = [] }", "grid.C is empty"),
         ("grid = { C = 1 }", "grid.C is 1, expected a list"),
+        (f"grid = {{ C = {[*range(101)]}, D = {[*range(101)]} }}", "grid has more than 10000"),
         ("trials = 0", "trials is 0"),
+        ("trials = 100000000", "trials is 100000000"),
         ('trials = "many"', "trials is 'many', expected a whole number"),
         ("range.C = { low = 2, high = 1 }", "range.C goes from 2 to 1"),
         ("range.C = { low = 0, high = 1, log = true }", "range.C is logarithmic from 0"),
@@ -172,6 +197,19 @@ def test_a_name_that_is_no_folder_is_refused(own_registry, name):
     own_registry(f'["{name}"]\nclass = "own_models:Prior"\n')
     with pytest.raises(UserError, match="may only have letters"):
         registry.models()
+
+
+# 12: folders ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("folder", ["~nosuchuser/x", "{loop}", "{loop}/x", "x" * 300, "{file}"])
+def test_what_is_no_folder_is_named(tmp_path, monkeypatch, folder):
+    stand = {"loop": tmp_path / "loop", "file": tmp_path / "file"}
+    stand["loop"].symlink_to("loop")
+    stand["file"].touch()
+    monkeypatch.setenv("BENCHMARK_DATA", folder.format(**stand))
+    with pytest.raises(UserError, match="does not exist|no such user"):
+        places.data_folder()
 
 
 # 19: signals -------------------------------------------------------------------------------------
@@ -243,6 +281,8 @@ def test_a_scheduler_that_dies_leaves_our_message_only(tmp_path):
 def test_a_number_that_would_fill_the_memory_is_refused():
     with pytest.raises(argparse.ArgumentTypeError, match="at most"):
         positive("100000000")
+    with pytest.raises(UserError, match="at most 10000 splits"):
+        protocol_of(argparse.Namespace(repeats=MOST, folds=MOST))
 
 
 def test_of_what_a_model_prints_only_the_end_is_kept(misbehaving):

@@ -13,14 +13,14 @@ import pytest
 from attack.scale import FULL, SEED, attempt
 from conftest import ROOT
 
-from benchmark.run.records import Problem, Store
-from benchmark.run.verify import differences
+from benchmark.runner.records import Problem, Store
+from benchmark.runner.verify import differences
 
 COMMANDS = {
     "run": ["run", "--models", "knn", "--datasets", "syn1", "--repeats", "2"],
     "tune": ["tune", "--models", "prior-range", "--datasets", "syn2", "--repeats", "1"],
 }
-KILLS = 100 if FULL else 3
+KILLS = 100 if FULL else 2
 """Per command."""
 DEADLINE = 240
 
@@ -73,7 +73,10 @@ def kill(process, target, moments):
     return True
 
 
-@pytest.mark.parametrize("verb", COMMANDS)
+whole = pytest.mark.skipif(not FULL, reason="`make attack` does it")
+
+
+@pytest.mark.parametrize("verb", COMMANDS if FULL else ["tune"])
 def test_kill_schedules(tmp_path, misbehaving, verb):
     moments = random.Random(f"{SEED}/{verb}")
     words = COMMANDS[verb]
@@ -89,7 +92,7 @@ def test_kill_schedules(tmp_path, misbehaving, verb):
     while kills < KILLS:
         folder += 1
         results = tmp_path / f"broken{folder}"
-        for _ in range(moments.randint(2, 12 if FULL else 4)):
+        for _ in range(moments.randint(*((2, 12) if FULL else (1, 2)))):
             process = start(words, results, misbehaving)
             target = moments.choice(["parent", "worker", "worker", "group"])
             for _ in range(3 if target == "worker" else 1):
@@ -113,6 +116,7 @@ def test_kill_schedules(tmp_path, misbehaving, verb):
         assert not list(results.rglob("*.tmp"))
 
 
+@whole
 def test_two_searches_at_once(tmp_path, misbehaving):
     """Class 3: both come to the same choice, and neither disturbs the other."""
     attempt("two searches at once")
@@ -125,6 +129,7 @@ def test_two_searches_at_once(tmp_path, misbehaving):
     assert outcome(tmp_path / "shared")[1] == outcome(tmp_path / "alone")[1] != {}
 
 
+@whole
 def test_a_search_with_a_dead_worker_writes_no_choice(tmp_path, misbehaving):
     """Class 1: the candidate whose run was killed must not lose by it."""
     attempt("a search with a dead worker")

@@ -200,7 +200,7 @@ def test_registries(own_registry, name, changes):
 
 @attack(
     "names on the command line", 150, 10,
-    model=st.sampled_from(["knn", "mlp", "svm", "nothing", "..", "", "knn:", "knn:x", "knn:=1"]),
+    model=st.sampled_from(["knn", "ridge", "svm", "nothing", "..", "", "knn:", "knn:x", "knn:=1"]),
     key=st.sampled_from(["n_neighbors", "hidden", "C", "kernel", "random_state", "../x"]),
     value=st.one_of(
         st.text(string.printable, min_size=1, max_size=10),

@@ -22,8 +22,8 @@ from benchmark.datasets import download
 from conftest import ROOT
 
 from benchmark.protocol.registry import data_ref, make_spec, models
-from benchmark.run.executor import run_all
-from benchmark.run.worker import Limits
+from benchmark.runner.executor import run_all
+from benchmark.runner.worker import Limits
 
 # Models ------------------------------------------------------------------------------------------
 
@@ -59,32 +59,42 @@ def specs(trouble, n=1):
 
 def survivors():
     return [
-        p for p in psutil.process_iter(["cmdline"]) if own_models.FLED in (p.info["cmdline"] or [])
+        p
+        for p in psutil.process_iter(["cmdline"])
+        if own_models.child() in (p.info["cmdline"] or [])
     ]
 
 
 def test_models_that_misbehave(misbehaving, capsys):
     """Each in its turn on one worker, with a good run after it that must not notice."""
     modes = MODES if FULL else ("meddle", "no message", "digits", "control", "wrong kind")
-    for mode in modes:
+    good = specs("none", len(modes))
+    wanted = [spec for i, mode in enumerate(modes) for spec in (*specs(mode), good[i])]
+    # Long enough for a good run on a busy machine: what does not end by itself is stopped by it.
+    outcomes = run_all(wanted, jobs=1, limits=Limits(seconds=30))
+    done = {outcome.record["key"]: outcome.record for outcome in outcomes}
+    for mode, after in zip(modes, good, strict=True):
         attempt("models that misbehave")
-        wanted = [*specs(mode), *specs("none")]
-        outcomes = run_all(wanted, jobs=1, limits=Limits(seconds=10))
-        done = {outcome.record["key"]: outcome.record["status"] for outcome in outcomes}
-        assert [done[spec.key] for spec in wanted] == [MODES[mode], "ok"], (mode, done)
-        assert survivors() == []
+        [bad] = specs(mode)
+        assert done[bad.key]["status"] == MODES[mode], (mode, done[bad.key])
+        assert done[after.key]["status"] == "ok", (mode, done[after.key])
+        if mode == "meddle":
+            assert "not that of this run" in done[bad.key]["error"]["message"]
+    assert survivors() == []
 
 
 def test_what_a_failure_says_can_be_shown(misbehaving, tmp_path, capsys, inside):
     """Classes 18 and 26: no message, or one that moves the cursor."""
     for mode in ("no message", "control"):
         attempt("messages of failures")
-        words = ["--models", f"prior:trouble={mode}", "--datasets", "syn1", "--repeats", "1"]
-        done = inside("run", *words, "--jobs", "0", "--results", tmp_path, check=1)
-        shown = inside("status", "--results", tmp_path, check=3)
+        words = ["--models", f"prior:trouble={mode}", "--datasets", "syn1", "--repeats", "1",
+                 "--folds", "2"]  # fmt: skip
+        results = ["--results", tmp_path / mode]
+        done = inside("run", *words, "--jobs", "0", *results, check=1)
+        shown = inside("status", *results, check=3)
         for text in (done.stderr, shown.stdout):
             assert "\x1b" not in text and "\x07" not in text and "\r" not in text
-    assert "(no message)" in shown.stdout or "(no message)" in done.stderr
+            assert ("(no message)" in text) == (mode == "no message")
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="elsewhere a grandchild may survive")
@@ -94,12 +104,12 @@ def test_nobody_survives_the_parent(misbehaving, mode):
     attempt("parents killed")
     code = (
         "from benchmark.protocol.registry import data_ref, make_spec, models\n"
-        "from benchmark.run.worker import Worker\n"
+        "from benchmark.runner.worker import Worker\n"
         f"params = {{'trouble': {mode!r}}}\n"
         "Worker().run(make_spec(models()['prior'], data_ref('syn1'), params, 0, 0))\n"
     )
     parent = subprocess.Popen([sys.executable, "-c", code])
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + 240
     while time.monotonic() < deadline:
         family = psutil.Process(parent.pid).children(recursive=True)
         busy = [p for p in family if p.cpu_times().user > 4] if mode == "spin" else survivors()
@@ -241,7 +251,7 @@ def test_download_servers(tmp_path, address, misdeed):
             **({"member": "data.csv"} if misdeed == "archive" else {}),
         }  # fmt: skip
         begun = time.monotonic()
-        with pytest.raises(download.DownloadError, match=REASONS.get(misdeed, "")):
+        with pytest.raises(download.DownloadError, match=REASONS.get(misdeed)):
             download.fetch(file, tmp_path, progress=False)
         assert time.monotonic() - begun < longest + 15
         assert not list(tmp_path.glob("data.csv"))
@@ -252,7 +262,8 @@ def test_download_servers(tmp_path, address, misdeed):
 # Surroundings ------------------------------------------------------------------------------------
 
 ODD = {
-    "ascii": ({"PYTHONIOENCODING": "ascii"}, ["table", "2"], (0, 3)),
+    "ascii": ({"PYTHONIOENCODING": "ascii"}, ["table", "3"], (0, 3)),
+    "ascii, a large table": ({"PYTHONIOENCODING": "ascii"}, ["table", "2"], (0, 3)),
     "latin1": ({"PYTHONIOENCODING": "latin-1"}, ["claims"], (0,)),
     "C locale": ({"LC_ALL": "C", "PYTHONUTF8": "0"}, ["list"], (0,)),
     "cp437": ({"PYTHONIOENCODING": "cp437"}, ["audit"], (0,)),
@@ -291,6 +302,6 @@ def test_surroundings(cli, tmp_path, name):
     done = cli(*(word.format(**stand) for word in words), timeout=120, cwd=ROOT, **environment)
     assert done.returncode in codes, done.stdout[-500:] + done.stderr
     if done.returncode == 2:
-        assert "error: " in done.stderr
+        assert done.stderr.strip()
     if name == "damaged records":
         assert done.stderr.count("not a record: ") == 2

@@ -6,19 +6,23 @@ import math
 import os
 import shutil
 import socket
+import zipfile
 from pathlib import Path
 
+import numpy as np
 import pytest
-from attack.scale import attack, attempt
+from attack.scale import FULL, attack, attempt
 from conftest import add_runs, cell_of
 from hypothesis import strategies as st
 
 from benchmark.experiments import fidelity, timing
 from benchmark.protocol import choices, stored
 from benchmark.protocol.plan import Protocol
-from benchmark.run.campaign import Means, _Campaign, run_missing
-from benchmark.run.records import Problem, Store, digest, encode
-from benchmark.run.verify import differences
+from benchmark.protocol.spec import UserError
+from benchmark.runner import arrays
+from benchmark.runner.campaign import Means, _Campaign, run_missing
+from benchmark.runner.records import Problem, Store, digest, encode
+from benchmark.runner.verify import differences
 from benchmark.tables import status
 from benchmark.tables.build import build_table
 from benchmark.tables.measured import measure
@@ -117,7 +121,7 @@ def damaged(content, damage):
         "flip": content[:at] + bytes([content[at] ^ 4]) + content[at + 1 :],
         "insert": content[:at] + b"\0\xff," + content[at:],
         "zeros": bytes(len(content)),
-        "utf-16": content.decode().encode("utf-16"),
+        "utf-16": content.decode("latin1").encode("utf-16"),
         "empty": b"",
         "append": content + content[:at],
     }[kind]
@@ -213,9 +217,13 @@ def read_all(results, path, capsys):
     assert isinstance(found, Problem) == bool(problems), "two readers disagree"
     assert isinstance(store.read(path), Problem) == bool(problems)
     status.to_text(status.counts(results)[0])
-    table = measured("table2", results, "knn")
-    if problems and key.startswith("knn"):
-        assert any(str(path) in problem for problem in table.problems)
+    try:
+        table = measured("table2", results, "knn")
+        if problems and key.startswith("knn"):
+            assert any(str(path) in problem for problem in table.problems)
+    except UserError as error:
+        # With a right checksum it may say that it saw other data: that is told, not mixed.
+        assert not problems and "were made with different" in str(error)
     capsys.readouterr()
     return found if isinstance(found, Problem) else None
 
@@ -258,20 +266,23 @@ def test_damaged_bytes(results, capsys, which, damage):
         changed = damaged(content, damage)
         path.write_bytes(changed)
         problem = read_all(results, path, capsys)
-        assert problem is not None or changed == content
+        # Without its last line break it is the same record in another layout.
+        assert problem is not None or json.loads(changed) == json.loads(content)
         if problem is not None:
             assert_set_aside(results, path, capsys)
 
 
 @pytest.mark.parametrize("kind", FILES)
 @pytest.mark.parametrize("what", ["runs", "choices", "timings", "fidelity"])
-def test_no_regular_file(results, capsys, what, kind):
+def test_no_regular_file(results, capsys, impatient, what, kind):
     attempt("something else in a file's place")
     path = record_paths(results)[0] if what == "runs" else next((results / what).rglob("*.json"))
     with Restored(results, path):
         put(path, kind)
         if what != "runs":
             beside(results, capsys)
+            if not FULL and kind != "pipe":
+                return  # whole tables take their time
             status.needed("table2", results)
             status.needed("table12", results)
             build_table("table2", results)
@@ -327,8 +338,8 @@ def test_mutated_files_beside_the_records(results, capsys, kind, mutant):
         beside(results, capsys)
 
 
-def test_a_choice_that_is_damaged_does_not_stop_a_search(results, tmp_path, capsys):
-    from benchmark.run.tune import tune
+def test_a_choice_that_is_damaged_does_not_stop_a_search(results, tmp_path, capsys, impatient):
+    from benchmark.runner.tune import tune
 
     cell = cell_of("knn", "syn1")
     path = choices.choice_path(tmp_path, cell)
@@ -341,10 +352,10 @@ def test_a_choice_that_is_damaged_does_not_stop_a_search(results, tmp_path, caps
 
 def test_force_keeps_the_good_record_until_the_new_one_is_good(tmp_path, monkeypatch, misbehaving):
     """Class 4: the new run fails, and record and arrays stay as they were."""
-    from benchmark.run.worker import Limits
+    from benchmark.runner.worker import Limits
 
     specs = cell_of("prior", "syn1").specs({}, Protocol(1, 2))
-    means = Means(Store(tmp_path), jobs=1, keep=("proba",))
+    means = Means(Store(tmp_path), jobs=0, keep=("proba",))
     run_missing(specs, means)
     before = {p: p.read_bytes() for p in (tmp_path / "runs").rglob("r*")}
     assert len(before) == 4
@@ -352,6 +363,53 @@ def test_force_keeps_the_good_record_until_the_new_one_is_good(tmp_path, monkeyp
     report = run_missing(specs, forced)
     assert [r["status"] for r in report.failures] == ["timeout", "timeout"]
     assert {p: p.read_bytes() for p in (tmp_path / "runs").rglob("r*")} == before
+
+
+ARRAYS = {
+    "cut": lambda path: path.write_bytes(path.read_bytes()[:-30]),
+    "flip": lambda path: path.write_bytes(damaged(path.read_bytes(), ("flip", 0.3))),
+    "no archive": lambda path: path.write_bytes(b"no archive"),
+    "something else": lambda path: _packed(path, "rows.txt", b"text"),
+    "a bomb": lambda path: _packed(path, "rows.npy", bytes(3 << 20)),
+    "others": lambda path: np.savez(path, rows=np.arange(3), proba=np.ones((2, 9))),
+    "beyond": lambda path: np.savez(path, rows=np.array([10**6])),
+    "old": lambda path: np.savez(path, rows=np.arange(3), proba=np.ones((3, 2))),
+}
+"""What may stand beside a record besides what its run left there, or no file at all."""
+
+
+def _packed(path, name, content):
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr(name, content)
+
+
+@pytest.mark.parametrize("kind", [*FILES, *ARRAYS])
+def test_arrays_that_are_none(tmp_path, capsys, impatient, monkeypatch, kind):
+    """Class 13: named by who reads, made again by who was asked to keep them, left alone by others."""
+    attempt("arrays beside the records")
+    monkeypatch.setattr(arrays, "LARGEST", 2 << 20)
+    store, [spec, _] = Store(tmp_path), cell_of("knn", "syn1").specs({}, Protocol(1, 2))
+    keeping = Means(store, jobs=0, keep=("proba",))
+    run_missing([spec], keeping)
+    before, path = store.kept(spec.key), store.arrays_path(spec.key)
+    assert {"rows", "proba", "predicted"} == before.keys()
+    ARRAYS[kind](path) if kind in ARRAYS else put(path, kind)
+    assert run_missing([spec], Means(store, jobs=0)).done == 0
+    capsys.readouterr()
+    assert store.kept(spec.key) == {}
+    assert (f"not used: {path} " in capsys.readouterr().err) == (kind != "nowhere")
+    assert run_missing([spec], keeping).done == 1
+    assert all((array == before[name]).all() for name, array in store.kept(spec.key).items())
+    assert store.kept(spec.key).keys() == before.keys()
+    moved = tmp_path / "set-aside" / path.relative_to(tmp_path)
+    assert os.path.lexists(moved) == (kind != "nowhere")
+
+
+def test_a_folder_in_the_place_of_arrays_stops_no_run_that_is_forced(tmp_path):
+    specs = cell_of("knn", "syn1").specs({}, Protocol(1, 2))[:1]
+    run_missing(specs, Means(Store(tmp_path), jobs=0))
+    Store(tmp_path).arrays_path(specs[0].key).mkdir()
+    assert run_missing(specs, Means(Store(tmp_path), jobs=0, force=True)).done == 1
 
 
 def test_names_and_places(tmp_path):

@@ -17,7 +17,7 @@ from benchmark.judge.audit.findings import Finding, key
 from benchmark.paper import Printed
 from benchmark.protocol.choices import EDITIONS
 from benchmark.protocol.spec import UserError
-from benchmark.run.records import Store
+from benchmark.runner.records import Store
 from benchmark.tables.build import build_from
 from benchmark.tables.convergence import Failure
 from benchmark.tables.statistics import equal_as_printed

@@ -12,7 +12,7 @@ function openCell(table, cell) {
   show(nameOf(table, cell), `${table.title.split(".")[0]}, ${column.metric.replaceAll("_", " ")}${editionOf(table, cell)}`, [
     switcher,
     sides(printed && printed.value, cell),
-    h("p", {}, chip(cell.word), " ", cell.why, cell.why && !/[.!]$/.test(cell.why) && "."),
+    verdictOf(cell) && h("p", {}, chip(cell.word), " ", cell.why, cell.why && !/[.!]$/.test(cell.why) && "."),
     judgement(cell),
     cell.unconverged && h("p.aside", {}, h("b", {}, data.flag.mark), ` ${upper(cell.unconverged)}. The scores are kept.`),
     cell.note && h("p.note", {}, cell.note, "."),
@@ -28,6 +28,9 @@ function openCell(table, cell) {
   ]);
   remember(`#tables/${[table.name, row.method, column.dataset || "-", column.metric, cell.edition].map(encodeURIComponent).join("/")}`);
 }
+
+/** A ranking compares nothing with the paper, so that only gaps are told. */
+const verdictOf = (cell) => !(data.rank && cell.word === "not in paper");
 
 /** What the verdict rests on, and how it would be if the two sides had nothing in common. */
 function judgement(cell) {
@@ -70,7 +73,7 @@ function sides(paper, cell) {
   const interval = cell.interval;
   return h("dl.sides", {},
     paper && side("Paper", number(paper)),
-    side("Ours", cell.value && [number(cell.value), cell.unconverged && ` ${data.flag.mark}`], n),
+    side(data.rank ? "Mean and standard deviation" : "Ours", cell.value && [number(cell.value), cell.unconverged && ` ${data.flag.mark}`], n),
     interval && side("95 % interval of the mean", `${interval[0]} – ${interval[1]}`,
       interval.length > 2 && `${interval[2]} – ${interval[3]} if the rows that runs share are allowed for`));
 }
@@ -192,10 +195,11 @@ function provenancePart(setting) {
   const line = (name, ...value) => h("div", {}, h("dt", {}, name), h("dd", {}, ...value));
   return h("section", {}, h("h3", {}, "Where it comes from"),
     h("dl.params.wide", {},
-      line("records", `results/runs/${setting.key}/, ${plural(setting.runs, "run")}, ${duration(setting.seconds)} in all`),
+      line("records", `${setting.place}/, ${plural(setting.runs, "run")}, ${duration(setting.seconds)} in all`),
+      line("seed", setting.seed),
       line("data", setting.data.map((sha) => h("code", {}, sha)), setting.shape && ` ${setting.shape.join(" × ")}`),
-      line("code", commits.map((c, i) => [i > 0 && ", ", h("code", {}, c.commit || "no checkout"), c.dirty && " with local changes"]), ` (model revision ${setting.revision})`),
-      line("made with", environments.map((e) => h("div", {}, machine(e))))));
+      commits.length > 0 && line("code", commits.map((c, i) => [i > 0 && ", ", h("code", {}, c.commit || "no checkout"), c.dirty && " with local changes"]), ` (model revision ${setting.revision})`),
+      environments.length > 0 && line("made with", environments.map((e) => h("div", {}, machine(e))))));
 }
 
 function machine(e) {

@@ -48,7 +48,7 @@ function pairwiseView(wanted, start) {
   return [
     h("h1", {}, "Every method against every other"),
     h("p.lead", {}, `On ${dataset}, ${clear} of ${plural(here.length, "pair")} of methods differ clearly.`),
-    h("p.note", {}, "Points of balanced accuracy over 25 paired runs with settings by the paper's rule. Clear (bold, with a star): p < 0.05 by the corrected " +
+    h("p.note", {}, data.rank ? data.rank.pairs : "Points of balanced accuracy over 25 paired runs with settings by the paper's rule.", " Clear (bold, with a star): p < 0.05 by the corrected " +
       "resampled t-test after Holm’s adjustment within the dataset. Methods whose runs are not complete are left out."),
     h("nav.pills", { "aria-label": "Datasets" }, datasets.map((d) => h("a", { href: `#pairwise/${d}`, "aria-current": d === dataset && "true" }, d))),
     h("h2", {}, "Row minus column"),

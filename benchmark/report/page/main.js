@@ -1,15 +1,18 @@
 // Which view is shown, and in which colours.
 
+const has = (name) => (data[name] || []).length > 0;
+
 const VIEWS = [
-  ["overview", "Overview", () => overview(), true],
-  ["tables", "Tables", (path) => tablesView(path[0]), data.tables.length > 0],
-  ["cells", "All cells", (_, query) => cellsView(query), data.lines.length > 0],
-  ["figures", "Figures", () => figuresView(), data.figures.length > 0],
-  ["claims", "Claims", (_, query) => claimsView(query), data.claims.length > 0],
-  ["audit", "Audit", (_, query) => auditView(query), data.findings.length > 0],
-  ["discrepancies", "Discrepancies", () => discrepanciesView(), data.discrepancies.length > 0],
-  ["pairwise", "Pairs", (path, query) => pairwiseView(path[0], query), data.pairs.length > 0],
-  ["fidelity", "Fidelity", () => fidelityView(), data.fidelity.length > 0],
+  ["overview", "Overview", () => overview(), data.answer !== undefined],
+  ["ranking", "Ranking", () => rankingView(), data.rank !== undefined],
+  ["tables", data.rank ? "Scores" : "Tables", (path) => tablesView(path[0]), has("tables")],
+  ["cells", "All cells", (_, query) => cellsView(query), has("lines")],
+  ["figures", "Figures", () => figuresView(), has("figures")],
+  ["claims", "Claims", (_, query) => claimsView(query), has("claims")],
+  ["audit", "Audit", (_, query) => auditView(query), has("findings")],
+  ["discrepancies", "Discrepancies", () => discrepanciesView(), has("discrepancies")],
+  ["pairwise", "Pairs", (path, query) => pairwiseView(path[0], query), has("pairs")],
+  ["fidelity", "Fidelity", () => fidelityView(), has("fidelity")],
   ["environment", "Environment", () => environmentView(), true],
 ].filter((view) => view[3]);
 
@@ -34,7 +37,7 @@ function route() {
     links.forEach((link, i) => (i === at ? link.setAttribute("aria-current", "page") : link.removeAttribute("aria-current")));
     links[at].scrollIntoView({ block: "nearest", inline: "nearest" });
     scrollTo(0, 0);
-    document.title = `${VIEWS[at][1]} · ProtoGate, reproduced`;
+    document.title = `${VIEWS[at][1]} · ${data.rank ? "methods ranked" : "ProtoGate, reproduced"}`;
   }
   if (VIEWS[at][0] === "tables" && rest.length > 3) openAt(rest);
 }
@@ -52,7 +55,7 @@ function openAt([name, method, dataset, metric, wanted]) {
 let before = null;
 
 function remember(hash) {
-  before ??= location.hash || "#overview";
+  before ??= location.hash || `#${VIEWS[0][0]}`;
   history.replaceState(null, "", hash);
 }
 

@@ -13,7 +13,7 @@ function tablesView(name) {
   const pills = h("nav.pills", { "aria-label": "Tables" }, data.tables.map((t) =>
     h("a", { href: `#tables/${t.name}`, "aria-current": t === table && "true" },
       /^table\d+$/.test(t.name) ? `Table ${t.name.slice(5)}` : t.name)));
-  const place = h("div", {});
+  const place = h("div.place", {});
   const draw = () => {
     place.replaceChildren();
     append(place, tableParts(table));
@@ -24,6 +24,7 @@ function tablesView(name) {
       draw();
     } }), h("span", {}, data.editions[e].name))));
   draw();
+  if (data.rank) return [h("h1", {}, table.title), place];
   requestAnimationFrame(() => pills.querySelector("[aria-current]").scrollIntoView({ block: "nearest", inline: "center" }));
   return [h("h1", {}, table.title), pills, table.paper ? choice : null, place];
 }
@@ -34,10 +35,10 @@ function tableParts(table) {
   return [
     table.paper && h("p.note", {}, h("b", {}, upper(data.editions[edition].name)), ": ", data.editions[edition].meaning, ". ",
       starred && "A star marks a cell by the paper's rule, where no such settings are known."),
-    counts.size > 0 && bar(counts),
+    counts.size > 0 && !data.rank && bar(counts),
     h("div.scroll", { tabindex: "0", role: "region", "aria-label": table.title }, tableElement(table)),
     collapsed(table),
-    h("div.counts", {}, [...words.values()].filter((w) => counts.get(w.word)).map((w) => h("span", {}, chip(w.word), ` ${counts.get(w.word)}`))),
+    !data.rank && h("div.counts", {}, [...words.values()].filter((w) => counts.get(w.word)).map((w) => h("span", {}, chip(w.word), ` ${counts.get(w.word)}`))),
     h("p.note", {}, table.about, " Click a cell, or press Enter on it, for its runs."),
     table.cells.some((cell) => cell.unconverged) && h("p.note", {}, prose(data.flag.meaning)),
     table.ranking && h("p.note", {}, table.ranking),
@@ -55,12 +56,12 @@ function collapsed(table) {
   if (!empty.length) return null;
   const names = [...new Set(empty.map((c) => table.columns[c].dataset || table.columns[c].heading))];
   return h("p.note", {}, table.whole ? "Without runs of ours: " : "Left out, because no run of ours is there yet: ", h("b", {}, names.join(", ")), ". ",
-    h("button.quiet.only-screen", { type: "button", onclick: () => {
+    h("button.quiet.only-screen", { type: "button", onclick: (event) => {
       table.whole = !table.whole;
-      const place = document.querySelector("#main > div:last-of-type");
+      const place = event.target.closest(".place");
       place.replaceChildren();
       append(place, tableParts(table));
-    } }, table.whole ? "hide them" : "show what the paper prints"));
+    } }, table.whole ? "hide them" : data.rank ? "show why" : "show what the paper prints"));
 }
 
 function tableElement(whole) {
@@ -79,7 +80,7 @@ function tableElement(whole) {
   const original = (body) => {
     const elements = [];
     const families = new Set(table.rows.map((row) => row.family));
-    const pinned = table.rows.length > 8 ? table.rows.findIndex((row) => row.method === "protogate") : -1;
+    const pinned = table.rows.length > 8 && !data.rank ? table.rows.findIndex((row) => row.method === "protogate") : -1;
     if (pinned >= 0) {
       rows[pinned].element.classList.add("pinned");
       elements.push(rows[pinned].element);
@@ -87,7 +88,7 @@ function tableElement(whole) {
     rows.forEach((row, r) => {
       if (r === pinned) return;
       const family = table.rows[r].family;
-      if (families.size > 1 && (r === 0 || table.rows[r - 1].family !== family)) {
+      if (families.size > 1 && !data.rank && (r === 0 || table.rows[r - 1].family !== family)) {
         elements.push(h("tr.family", {}, h("th", { scope: "colgroup" }, family), h("td", { colspan: row.keys.length - 1 })));
       }
       elements.push(row.element);
@@ -111,7 +112,7 @@ function headRows(table, hasPaper, grouped) {
   const pair = (label, both, up, start) => {
     const attributes = up ? { "data-first": "up" } : {};
     if (both) sides.append(sorter(key++, "paper", { ...attributes, class: "paper" + start, "aria-label": `${label}, paper` }));
-    sides.append(sorter(key++, "ours", { ...attributes, class: both ? "" : start.trim(), "aria-label": `${label}, ours` }));
+    sides.append(sorter(key++, data.rank ? "mean ± sd" : "ours", { ...attributes, class: both ? "" : start.trim(), "aria-label": `${label}, ours` }));
   };
   table.columns.forEach((column, c) => {
     if (grouped && (c === 0 || table.columns[c - 1].group !== column.group)) {
@@ -122,9 +123,9 @@ function headRows(table, hasPaper, grouped) {
     pair([column.group, column.heading].filter(Boolean).join(" "), hasPaper[c], column.timed, " start");
   });
   table.summaries.forEach((summary, i) => {
-    if (grouped && i === 0) groups.append(h("th.start", { colspan: 2 * table.summaries.length, scope: "colgroup" }, "over datasets"));
-    names.append(h("th.start", { scope: "colgroup", colspan: 2 }, summary.heading));
-    pair(summary.heading, true, summary.name === "mean_rank", " start");
+    if (grouped && i === 0) groups.append(h("th.start", { colspan: (data.rank ? 1 : 2) * table.summaries.length, scope: "colgroup" }, "over datasets"));
+    names.append(h("th.start", { scope: "colgroup", colspan: data.rank ? 1 : 2 }, summary.heading));
+    pair(summary.heading, !data.rank, summary.name === "mean_rank", " start");
   });
   return grouped ? [groups, names, sides] : [names, sides];
 }
@@ -160,11 +161,12 @@ function rowOf(table, row, r, hasPaper, best) {
   });
   for (const summary of table.summaries) {
     const cell = (summary.editions[edition] || [])[r] || {};
-    keys.push(worth(cell.paper), worth(cell.value));
+    if (!data.rank) keys.push(worth(cell.paper));
+    keys.push(worth(cell.value));
     const ours = cell.value && h("span", { "data-tip": "", class: cell.word ? kind(cell.word) : "" },
       number(cell.value), " ", h("b", {}, COMPARED.includes(cell.word) ? symbol(cell.word) : ""));
     if (ours) ours._tip = () => [`${summary.heading} over ${plural(cell.n, "dataset")}`, cell.word && `${symbol(cell.word)} ${cell.word}: ${cell.why}`];
-    element.append(h("td.paper.start", {}, number(cell.paper)), h("td.ours.summary", {}, ours));
+    append(element, [!data.rank && h("td.paper.start", {}, number(cell.paper)), h(data.rank ? "td.ours.summary.start" : "td.ours.summary", {}, ours)]);
   }
   return { element, keys };
 }
@@ -175,7 +177,7 @@ function cellButton(table, cell) {
     type: "button", class: kind(cell.word), tabindex: "-1", "data-tip": "", "data-cell": "",
     "aria-label": `${nameOf(table, cell)}: ours ${plain(cell.value) || "nothing"}, ${cell.word}${cell.unconverged ? ", failed convergence" : ""}`,
     onclick: () => openCell(...(cell.whole || [table, cell])),
-  }, number(cell.value), cell.unconverged && h("b.flag", {}, data.flag.mark), " ", h("b", {}, symbol(cell.word) + star));
+  }, number(cell.value), cell.unconverged && h("b.flag", {}, data.flag.mark), " ", verdictOf(cell) && h("b", {}, symbol(cell.word) + star));
   button._tip = () => cellTip(table, cell);
   return button;
 }
@@ -195,7 +197,7 @@ function cellTip(table, cell) {
     cell.value && `ours ${plain(cell.value)}, ${n}`,
     cell.interval && `95 % interval of the mean ${cell.interval[0]} to ${cell.interval[1]}`,
     cell.within && COMPARED.includes(cell.word) && `agrees to within ± ${cell.within}`,
-    `${symbol(cell.word)} ${cell.word}: ${cell.why}`,
+    verdictOf(cell) && `${symbol(cell.word)} ${cell.word}: ${cell.why}`,
     cell.unconverged && `${data.flag.mark} ${cell.unconverged}`,
     cell.note,
   ];

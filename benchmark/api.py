@@ -1,0 +1,158 @@
+"""The front door from Python: what `from benchmark import ...` gives. docs/python.md shows it.
+
+Models are named as on the command line, or given as classes that can be imported: a run is done in
+another process, which knows a model by its place alone.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+from benchmark.data.dataset import Dataset
+from benchmark.data.load import load, own_table
+from benchmark.judge import rank as ranking
+from benchmark.judge.rank import Ranked
+from benchmark.protocol import registry
+from benchmark.protocol.plan import Cell, Protocol
+from benchmark.protocol.spec import METRICS, DataRef, UserError
+from benchmark.runner.campaign import Means
+from benchmark.runner.campaign import run_missing as campaign
+from benchmark.runner.frame import frame_of, row_of
+from benchmark.runner.load import load_records
+from benchmark.runner.records import Store
+from benchmark.runner.shipped import Shipped, own_folder
+from benchmark.runner.trial import failing
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["Dataset", "Ranked", "load_dataset", "load_records", "rank", "run", "table"]
+
+Model = str | type
+Data = str | DataRef
+"""A dataset of the registry by its name, or a table of one's own."""
+
+
+def table(
+    path: Path | str,
+    target: str,
+    *,
+    drop: Sequence[str] = (),
+    id: str | None = None,
+    groups: str | None = None,
+    test: Path | str | None = None,
+    split: str | None = None,
+    valid_size: float | None = None,
+    min_class: int | None = None,
+    transpose: bool = False,
+    impute: Literal["median"] | None = None,
+    encode: Literal["onehot"] | None = None,
+) -> DataRef:
+    """A table of one's own, read and checked once: what stands for it wherever data are named.
+
+    The options are those of the command line; docs/your-own-data.md says what they do.
+    """
+    return own_table(
+        path, target, drop, id=id, groups=groups, test=test, split=split, valid_size=valid_size,
+        min_class=min_class, transpose=transpose, impute=impute, encode=encode,
+    )  # fmt: skip
+
+
+def load_dataset(data: Data) -> Dataset:
+    """X, y, classes, features and ids of a dataset."""
+    return load(_data(data))
+
+
+def run(
+    models: Sequence[Model],
+    datasets: Sequence[Data],
+    *,
+    repeats: int = Protocol().repeats,
+    folds: int = Protocol().folds,
+    results: Path | str | None = None,
+    jobs: int = 1,
+) -> pd.DataFrame:
+    """Do the runs of models on datasets and give them as a table, a row per run, failures too.
+
+    Settings are those that `tune` has chosen, else the defaults. Finished runs are not repeated, and
+    those that ship with the package are taken as they are.
+    """
+    means = Means(store=_store(results), jobs=jobs)
+    protocol = Protocol(repeats, folds)
+    planned = []
+    for data in map(_data, datasets):
+        for model in models:
+            cell = Cell(*_entry(model, data))
+            setting = means.store.setting(cell, "own", "base", "default")
+            assert setting is not None
+            planned.append((cell, cell.specs(setting.params, protocol)))
+    if failed := failing(planned, means):
+        raise UserError(f"A trial failed: {failed[0].record['error']['message']}")
+    specs = [spec for _, specs in planned for spec in specs]
+    report = campaign(specs, means)
+    wanted = [report.records[spec.key] for spec in specs if spec.key in report.records]
+    return frame_of(map(row_of, wanted))
+
+
+def rank(
+    models: Sequence[Model],
+    datasets: Sequence[Data],
+    *,
+    metric: str = "balanced_accuracy",
+    against: Model | None = None,
+    results: Path | str | None = None,
+    jobs: int = 1,
+    budget: float | None = None,
+) -> Ranked:
+    """Rank models over datasets; missing runs of one's own are done first, for `budget` seconds.
+
+    The word "paper" among the models stands for its 17 methods. `benchmark.judge.rank` has
+    `to_text`, `to_json` and `to_csv` to show the result.
+    """
+    registry.check_name("metric", metric, METRICS)
+    data = [_data(one) for one in datasets]
+    if not data:
+        raise UserError("Name a dataset, such as 'colon', or give a table of your own.")
+    names = {m: m if m == ranking.PAPER else Cell(*_entry(m, data[0])).model for m in models}
+    wanted = ranking.recipe(list(names.values()), data, metric)
+    deadline = None if budget is None else time.monotonic() + budget
+    if budget != 0:
+        ranking.run_missing(wanted, Means(store=_store(results), jobs=jobs, deadline=deadline))
+    tested = None if against is None else Cell(*_entry(against, data[0])).model
+    return ranking.build(wanted, _store(results), tested)
+
+
+def _store(results: Path | str | None) -> Store:
+    return Store(own_folder() if results is None else Path(results), below=Shipped())
+
+
+def _data(data: Data) -> DataRef:
+    return data if isinstance(data, DataRef) else registry.data_ref(data)
+
+
+def _entry(model: Model, data: DataRef) -> tuple[registry.ModelEntry, DataRef, dict[str, object]]:
+    name = model if isinstance(model, str) else _place(model)
+    entry, overrides = registry.model_ref(name)
+    return entry, data, overrides
+
+
+def _place(model: type) -> str:
+    """The registered name of a shipped class; of others, where they can be imported from."""
+    for entry in registry.models().values():
+        module, _, name = entry.class_path.partition(":")
+        if not entry.own and (f"benchmark.models.{module}", name) == _where(model):
+            return entry.name
+    module, name = _where(model)
+    if module == "__main__" or "." in name:
+        raise UserError(
+            f"{name} is not in a module that can be imported. Runs are done in other processes: put the "
+            f"class into a file of its own, such as mymodel.py."
+        )
+    return f"{module}.{name}"
+
+
+def _where(model: type) -> tuple[str, str]:
+    return model.__module__, model.__qualname__

@@ -1,0 +1,125 @@
+"""The command that names the features which selectors select."""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import io
+import textwrap
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from benchmark.cli.arguments import (
+    cells_of,
+    check_folder,
+    means_of,
+    own_results,
+    own_store,
+    positive,
+    protocol_of,
+    tell_failures,
+)
+from benchmark.cli.codes import FAILED, GAPS, OK
+from benchmark.files import write_atomic
+from benchmark.progress import say
+from benchmark.protocol.spec import UserError, folder_name
+from benchmark.text import grid, visible
+
+if TYPE_CHECKING:
+    from benchmark.judge.genes import Genes
+
+
+def words(sub: argparse.ArgumentParser) -> None:
+    """Beside those that say what to run."""
+    sub.add_argument(
+        "--to",
+        type=Path,
+        default=Path("features"),
+        help="folder for features.csv and a figure per model (default: features)",
+    )
+    sub.add_argument("--top", type=positive, default=15, help="features to print (default 15)")
+
+
+def features(arguments: argparse.Namespace) -> int:
+    """Name the features that selectors select: for which share of the test samples of all runs, per
+    class, in how many runs, how stable the choice is, and what chance would give. Does the runs that
+    are missing, and writes features.csv with all features and a figure per model and dataset."""
+    from benchmark.figures import genes as drawing
+    from benchmark.figures import style
+    from benchmark.judge import genes
+    from benchmark.runner.campaign import run_missing
+    from benchmark.runner.summary import unselective
+    from benchmark.runner.trial import failing
+
+    arguments.models = arguments.models or ["protogate"]
+    arguments.keep = ["selected"]
+    cells, protocol = cells_of(arguments), protocol_of(arguments)
+    check_folder(arguments.to)
+    arguments.results = own_results(arguments.results)
+    store = own_store(arguments.results)
+    means = replace(means_of(arguments), store=store)
+    chosen = [(cell, store.setting(cell, "own", "base", "default")) for cell in cells]
+    planned = [(cell, cell.specs(s.params, protocol)) for cell, s in chosen if s is not None]
+    hopeless = {outcome.record["key"] for outcome in failing(planned, means)}
+    planned = [(cell, specs) for cell, specs in planned if specs[0].key not in hopeless]
+    report = run_missing([spec for _, specs in planned for spec in specs], means)
+    tell_failures(report.failures)
+    found, told, silent = [], [], []
+    for cell, specs in planned:
+        try:
+            found.append(genes.measure(cell, specs, store))
+            told.append(specs[0])
+        except UserError as error:
+            silent.append(str(error))
+    for message in silent:
+        say(message)
+    if not found:
+        raise UserError("None of these models selects features; protogate, lspin and lasso do.")
+    write_atomic(arguments.to / "features.csv", to_csv(found).encode())
+    for one, spec in zip(found, told, strict=True):
+        print(to_text(one, arguments.top), end="\n\n")
+        if sentence := unselective(one.selected, len(one.genes), spec):
+            print(textwrap.fill(sentence, 100), end="\n\n")
+        name = folder_name(f"features-{one.model}-{one.dataset}")
+        with style.applied():
+            style.save(drawing.draw(one), name, arguments.to)
+    say(f"Written to {arguments.to}: features.csv, and a figure per model and dataset.")
+    return FAILED if report.failures or hopeless else GAPS if silent else OK
+
+
+def to_text(found: Genes, top: int) -> str:
+    stability = "undefined" if found.stability is None else f"{found.stability:.2f}"
+    classes = list(found.genes[0].by_class)
+    head = ["feature", "selected %", *classes, "runs", "above chance"]
+    lines = [
+        [
+            visible(gene.feature),
+            f"{100 * gene.share:.1f}",
+            *(f"{100 * gene.by_class[name]:.1f}" for name in classes),
+            f"{gene.runs} of {found.runs}",
+            "yes" if gene.above_chance else "no",
+        ]
+        for gene in found.genes[:top]
+    ]
+    return (
+        f"{found.model} on {found.dataset}: {found.selected:.1f} of {len(found.genes)} features per "
+        f"sample, stability {stability} over {found.runs} runs, by chance none above "
+        f"{100 * found.chance:.1f} %\n" + grid([head, *lines])
+    )
+
+
+def to_csv(found: Sequence[Genes]) -> str:
+    """A row per model, feature and class, and one for all classes, whose name is empty."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(
+        ["model", "dataset", "feature", "class", "share", "runs", "of_runs", "chance", "stability"]
+    )
+    for one in found:
+        for gene in one.genes:
+            for name, share in {"": gene.share, **gene.by_class}.items():
+                head = [one.model, one.dataset, gene.feature, name, f"{share:.6g}"]
+                writer.writerow([*head, gene.runs, one.runs, f"{one.chance:.6g}", one.stability])
+    return text.getvalue()

@@ -1,0 +1,110 @@
+"""What missing runs cost: seconds of one thread, from the records of the same model.
+
+An estimate. Where a dataset has no record yet, the nearest in size that has one is scaled by samples
+times features, which is what training steps and trees alike grow with.
+"""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from benchmark.protocol.plan import Cell, Protocol
+from benchmark.protocol.registry import ModelEntry, datasets, models
+from benchmark.protocol.search import FINALISTS
+from benchmark.runner.records import NotARecord, Store
+
+SAMPLE = 5
+"""Records that are read per model and dataset; runs of one model differ little."""
+RACE_SHARE = 0.8
+"""What an exact race costs of the full grid, on the recorded grids of the four real datasets."""
+
+
+class Costs:
+    """Seconds per run and per gap, from the records of one results folder."""
+
+    def __init__(self, store: Store) -> None:
+        self.store = store
+        self._seconds: dict[str, list[tuple[str, float, float]]] = {}
+
+    def per_run(self, cell: Cell) -> float | None:
+        """Seconds of one run; None if neither the model nor its like has any record."""
+        timed = self._timed(cell.entry) or [
+            row
+            for entry in models().values()
+            if entry.class_path == cell.entry.class_path
+            for row in self._timed(entry)
+        ]
+        if not timed:
+            return None
+        for folder, _, seconds in timed:
+            if folder == cell.data.folder:
+                return seconds
+        entry = datasets().get(cell.data.name)
+        if entry is None:
+            return statistics.median(seconds for _, _, seconds in timed)
+        size = math.prod(entry.shape)
+        _, nearest, seconds = min(timed, key=lambda row: abs(math.log(row[1] / size)))
+        return seconds * size / nearest
+
+    def of_runs(self, cell: Cell, number: int) -> float | None:
+        seconds = self.per_run(cell)
+        return None if seconds is None else number * seconds
+
+    def _timed(self, entry: ModelEntry) -> list[tuple[str, float, float]]:
+        """Per dataset with records of the model: its folder, samples x features, median seconds."""
+        if entry.name not in self._seconds:
+            found = []
+            for folder in sorted((self.store.runs / entry.name).glob("*/")):
+                rows = [_time_of(record) for record in self._some(folder)]
+                known = [row for row in rows if row is not None]
+                if known:
+                    sizes, seconds = zip(*known, strict=True)
+                    found.append((folder.name, sizes[0], statistics.median(seconds)))
+            self._seconds[entry.name] = found
+        return self._seconds[entry.name]
+
+    def _some(self, folder: Path) -> Iterable[dict[str, Any]]:
+        read = 0
+        for path in sorted(folder.glob("*/r*f*.json")):
+            if read == SAMPLE:
+                return
+            try:
+                record = self.store.load(path)
+            except (NotARecord, OSError):
+                continue  # `status` names it; an estimate can do without
+            read += 1
+            yield record
+
+
+def _time_of(record: dict[str, Any]) -> tuple[float, float] | None:
+    """Samples x features and seconds of a run; None if it failed or was not timed."""
+    seconds = record["meta"].get("seconds", {}) if record["status"] == "ok" else {}
+    stages = ("load", "fit", "predict", "transfer")
+    total = seconds.get("total") or sum(seconds.get(stage) or 0.0 for stage in stages)
+    return (float(math.prod(record["data"]["shape"])), total) if total else None
+
+
+def runs_of_search(cell: Cell, protocol: Protocol, quick: int | None, store: Store) -> int:
+    """About how many runs a search still has to do, beside those that are recorded."""
+    total = len(protocol.splits())
+    first = total if quick is None else min(quick, total)
+    if cell.search.ranges:
+        # What will be proposed is not known before it is, so all of it counts as missing.
+        seen = [0] * (cell.search.trials * len(cell.candidates()))
+    else:
+        seen = [_recorded(cell, params, protocol, store) for params in cell.candidates()]
+    if quick is None:
+        share = 1.0 if cell.search.ranges else RACE_SHARE
+        return math.ceil(sum(max(0.0, share * total - n) for n in seen))
+    finalists = sorted(seen, reverse=True)[:FINALISTS]
+    finish = sum(total - max(first, n) for n in finalists)
+    return sum(max(0, first - n) for n in seen) + finish
+
+
+def _recorded(cell: Cell, params: dict[str, Any], protocol: Protocol, store: Store) -> int:
+    specs = cell.specs(params, protocol)
+    return sum(store.path(spec.key).exists() for spec in specs)

@@ -1,0 +1,249 @@
+"""One run: a pure function from a small spec to a record."""
+
+from __future__ import annotations
+
+import io
+import math
+import time
+import traceback
+import warnings
+from collections.abc import Collection
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from benchmark.data.dataset import Dataset
+from benchmark.data.load import load
+from benchmark.files import LARGEST
+from benchmark.protocol import registry
+from benchmark.protocol.prepare import prepare
+from benchmark.protocol.record import checked
+from benchmark.protocol.spec import (
+    PARTS,
+    SCHEMA,
+    MissingData,
+    Outcome,
+    RunSpec,
+    UserError,
+    canonical,
+    failed,
+)
+from benchmark.protocol.splits import Part, Split, make_split, scaled
+from benchmark.runner import estimator, machine, masked, metrics
+
+KEEP = ("proba", "selected")
+"""Arrays of the test part that can be kept beside a record: probabilities, selected features."""
+
+
+TRIAL_ROWS = 200
+"""Of each part, the rows that a trial sees at most."""
+
+
+def execute(spec: RunSpec, keep: Collection[str] = (), trial: bool = False) -> Outcome:
+    """Do one run. Never raises: a failure is an outcome too.
+
+    A trial sees a part of the data: whether it succeeds is all that its outcome tells.
+    """
+    start = time.monotonic()
+    outcome = _recorded(spec, keep, trial)
+    seconds = outcome.record["meta"].setdefault("seconds", {})
+    seconds["total"] = round(time.monotonic() - start, 3)
+    return outcome
+
+
+def _recorded(spec: RunSpec, keep: Collection[str], trial: bool) -> Outcome:
+    meta: dict[str, Any] = {
+        "started": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
+        "code": machine.code_version(),
+        "environment": machine.environment(),
+    }
+    try:
+        # Before isolated(), which seeds torch if it is loaded.
+        factory = registry.load_factory(registry.model(spec.model))
+        with machine.isolated(spec.start), warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            outcome = _execute(spec, factory, keep, meta, trial)
+        _check(outcome)
+        return outcome
+    except MissingData as error:
+        return failed(spec, "missing_data", str(error), "", meta)
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # noqa: BLE001 - whatever happens, even sys.exit(), is recorded
+        return failed(spec, kind_of(error), describe(error), traceback.format_exc(), meta)
+
+
+def _check(outcome: Outcome) -> None:
+    """Better a named failure than a file that nobody can read: JSON, finite numbers, the shape."""
+    if _holds_infinity(outcome.record):
+        raise FloatingPointError("the record holds a number that is not finite")
+    size = len(canonical(outcome.record))
+    if size > LARGEST // 2:
+        raise ValueError(f"the model's report makes a record of {size >> 20} MB; keep less of it")
+    checked(outcome.record)
+
+
+def _holds_infinity(value: Any) -> bool:
+    if isinstance(value, dict):
+        return any(map(_holds_infinity, value.values()))
+    if isinstance(value, list):
+        return any(map(_holds_infinity, value))
+    return isinstance(value, float) and not math.isfinite(value)
+
+
+def kind_of(error: BaseException) -> str:
+    """Which of the named failures an exception is."""
+    if isinstance(error, MemoryError):
+        return "out_of_memory"
+    # Models raise NotImplementedError for data that they cannot take at all.
+    if isinstance(error, NotImplementedError):
+        return "unsupported"
+    # Of output that is not finite scores would be meaningless; the models here raise it themselves.
+    if isinstance(error, FloatingPointError):
+        return "diverged"
+    return "error"
+
+
+def describe(error: BaseException) -> str:
+    try:
+        text = str(error)
+    except Exception:  # noqa: BLE001 - a model's own exception class may be broken too
+        text = "(its message cannot be shown)"
+    return text if isinstance(error, UserError) else f"{type(error).__name__}: {text}"
+
+
+def _execute(
+    spec: RunSpec, factory: Any, keep: Collection[str], meta: dict[str, Any], trial: bool
+) -> Outcome:
+    clock = machine.Clock()
+    with clock.stage("load"):
+        data = load(spec.data)
+        split = make_split(
+            data.y, spec.repeat, spec.fold, spec.folds, spec.valid_size, data.groups, data.test
+        )
+        prepared = None
+        if data.gaps or data.categories:
+            prepared = prepare(data.X[split.train], data.features, data.categories)
+        if trial:
+            split = _small(split, data.y)
+        X = data.X if prepared is None else prepared.apply(data.X)
+        train, valid, test = scaled(X, data.y, split, data.scale)
+
+    memory_before = machine.reset_peak_memory()
+    model = estimator.make(factory, spec.params, spec.start)
+    with clock.stage("fit"):
+        estimator.fit(model, train, valid)
+    parts = dict(zip(PARTS, (train, valid, test), strict=True))
+    predicted, proba = {}, {}
+    with clock.stage("predict"):
+        predicted["test"], proba["test"] = estimator.predict(model, test.X)
+    predict_ms = 1000 * clock.seconds["predict"] / len(test.y)
+
+    with clock.stage("predict"):
+        for name in ("train", "valid"):
+            predicted[name], proba[name] = estimator.predict(model, parts[name].X)
+        for name, part in parts.items():
+            if proba[name] is None:
+                proba[name] = estimator.ranking(model, part.X)
+        selected = model.select(test.X) if hasattr(model, "select") else None
+        if selected is not None and prepared is not None:
+            selected = prepared.widen(selected)
+        also = model.also_predict(test.X) if hasattr(model, "also_predict") else {}
+    peak_memory = machine.peak_memory()
+
+    if not all(p is None or np.isfinite(p).all() for p in proba.values()):
+        raise FloatingPointError(f"{spec.model} predicts probabilities that are not finite")
+    with clock.stage("transfer"):
+        transfer = masked.scores(model, train, valid, test) if hasattr(model, "masks") else None
+    shape = [len(data.y), len(data.columns)]
+    record = {
+        "schema": SCHEMA,
+        "key": spec.key,
+        "spec": spec.to_dict(),
+        "status": "ok",
+        "data": {"sha256": data.sha256, "shape": shape, "classes": len(data.classes)},
+        "split": {"sha256": split.sha256, **{p: len(getattr(split, p)) for p in PARTS}},
+        "scores": {
+            name: metrics.scores(part.y, predicted[name], proba[name], len(data.classes))
+            for name, part in parts.items()
+        },
+        "also": {name: metrics.balanced_accuracy(test.y, y) for name, y in also.items()},
+        "selection": None if selected is None else _selection(model, selected, data, test, split),
+        "transfer": transfer,
+        "model": model_facts(model),
+        "meta": {
+            **meta,
+            "seconds": {stage: round(value, 6) for stage, value in clock.seconds.items()}
+            | {"per_epoch": getattr(model, "seconds_per_epoch_", None)},
+            "predict_ms_per_sample": round(predict_ms, 6),
+            "data_notes": list(data.notes),
+            "memory_mb": {"before": round(memory_before, 1), "peak": round(peak_memory, 1)},
+        },
+    }
+    kept = proba["test"] if estimator.gives_probabilities(model) else None
+    return Outcome(record, _arrays(keep, kept, predicted["test"], selected, data, split))
+
+
+def _small(split: Split, y: NDArray[np.int64]) -> Split:
+    """A part of the rows, with the first of every class among them."""
+
+    def some(rows: NDArray[np.int64]) -> NDArray[np.int64]:
+        _, firsts = np.unique(y[rows], return_index=True)
+        others = np.setdiff1d(np.arange(len(rows)), firsts)[: TRIAL_ROWS - len(firsts)]
+        kept: NDArray[np.int64] = rows[np.sort(np.concatenate([firsts, others]))]
+        return kept
+
+    return Split(some(split.train), some(split.valid), some(split.test))
+
+
+def _selection(
+    model: Any, selected: Any, data: Dataset, test: Part, split: Split
+) -> dict[str, Any]:
+    relevant = {name: truth[split.test] for name, truth in data.relevant.items()}
+    found = metrics.selection(selected, relevant)
+    if hasattr(model, "composition"):
+        found["composition"] = as_json(model.composition(test.X))
+    return found
+
+
+def model_facts(model: Any) -> dict[str, Any]:
+    """What the model says of itself: its size and how its training went."""
+    facts = {
+        "parameters": getattr(model, "n_parameters_", None),
+        **getattr(model, "fit_report_", {}),
+    }
+    return {name: as_json(value) for name, value in facts.items()}
+
+
+def as_json(value: Any) -> Any:
+    """Plain numbers, texts, lists and dictionaries; a number that does not exist is null."""
+    if isinstance(value, dict):
+        return {str(key): as_json(item) for key, item in value.items()}
+    if isinstance(value, list | tuple | np.ndarray):
+        return [as_json(item) for item in value]
+    if isinstance(value, np.generic):
+        value = value.item()
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def _arrays(
+    keep: Collection[str], proba: Any, predicted: Any, selected: Any, data: Dataset, split: Split
+) -> bytes | None:
+    if not keep:
+        return None
+    arrays: dict[str, Any] = {"rows": split.test}
+    if "proba" in keep:
+        # Of a model without probabilities no column, so that a resumed run does not look for them.
+        arrays["proba"] = np.empty((len(split.test), 0)) if proba is None else proba
+        arrays["proba"] = arrays["proba"].astype(np.float32)
+        arrays["predicted"] = np.asarray(predicted, dtype=np.int64)
+    if "selected" in keep and selected is not None:
+        # One bit per feature: np.unpackbits(..., axis=1, count=n_features) gives the mask back.
+        arrays |= {
+            "selected": np.packbits(selected, axis=1),
+            "n_features": np.array(len(data.columns)),
+        }
+    buffer = io.BytesIO()
+    np.savez_compressed(buffer, **arrays)
+    return buffer.getvalue()

@@ -1,0 +1,49 @@
+"""Predictions by the names of samples and classes, from the arrays that `--keep proba` keeps."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from benchmark.data.load import load
+from benchmark.files import write_atomic
+from benchmark.protocol.spec import DataRef, RunSpec
+from benchmark.runner.records import Store
+
+
+def write(planned: Iterable[Sequence[RunSpec]], store: Store) -> list[Path]:
+    """One table per dataset: a row per model, split and test sample. Returns the files."""
+    by_data: dict[str, tuple[DataRef, list[_Kept]]] = {}
+    for specs in planned:
+        for spec in specs:
+            arrays = store.kept(spec.key)
+            if "proba" in arrays:
+                by_data.setdefault(spec.data.folder, (spec.data, []))[1].append((spec, arrays))
+    return [_write(data, kept, store) for data, kept in by_data.values()]
+
+
+_Kept = tuple[RunSpec, dict[str, Any]]
+
+
+def _write(ref: DataRef, kept: Sequence[_Kept], store: Store) -> Path:
+    data = load(ref)
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    head = ["model", "setting", "repeat", "fold", "id", "class", "predicted"]
+    writer.writerow([*head, *(f"p_{name}" for name in data.classes)])
+    for spec, arrays in kept:
+        rows, proba, predicted = arrays["rows"], arrays["proba"], arrays["predicted"]
+        if proba.shape[1] == 0:  # a model without probabilities
+            proba = np.full((len(rows), len(data.classes)), np.nan)
+        for row, code, shares in zip(rows, predicted, proba, strict=True):
+            numbers = ["" if np.isnan(p) else f"{p:.6g}" for p in shares]
+            names = data.ids[row], data.classes[data.y[row]], data.classes[code]
+            writer.writerow([spec.model, spec.setting, spec.repeat, spec.fold, *names, *numbers])
+    path = store.root / "predictions" / f"{ref.folder}.csv"
+    write_atomic(path, text.getvalue().encode())
+    return path

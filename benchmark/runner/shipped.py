@@ -1,0 +1,94 @@
+"""The records that travel with the package, so that comparing with the 17 methods needs no clone.
+
+Two files beside this one: every shipped record as a row (`frame.py`), and every choice of settings.
+`python -m benchmark.runner.shipped` writes them from results/; `make reports` does so, too.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+from dataclasses import asdict
+from functools import cache
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+import benchmark
+from benchmark.protocol.choices import Choice, choice_path
+from benchmark.protocol.plan import Cell
+from benchmark.runner import frame
+from benchmark.runner.records import Problem, Store
+from benchmark.shapes import fit, parse
+
+FOLDER = "shipped"
+RECORDS, CHOICES = "records.parquet", "choices.parquet"
+
+
+def own_folder() -> Path:
+    """Where one's own records go unless a folder is named: `results`, but not the project's own."""
+    ours = Path(benchmark.__file__).resolve().parent.parent / "results"
+    return OWN if Path("results").resolve() == ours else Path("results")
+
+
+OWN = Path("own-results")
+
+
+class Shipped:
+    """The shipped records and choices, read once and looked up by key."""
+
+    def record(self, key: str) -> dict[str, Any] | None:
+        row = _rows().get(key)
+        return None if row is None else frame.record_of(row)
+
+    def choice(self, cell: Cell) -> Choice | None:
+        text = _choices().get(choice_path(Path(), cell).as_posix())
+        return None if text is None else fit(Choice, parse(text.encode()))
+
+    def rows(self) -> list[dict[str, Any]]:
+        return list(_rows().values())
+
+
+def _read(name: str) -> Any:
+    import pandas as pd
+
+    content = files("benchmark.runner").joinpath(f"{FOLDER}/{name}").read_bytes()
+    return pd.read_parquet(io.BytesIO(content))
+
+
+@cache
+def _rows() -> dict[str, dict[str, Any]]:
+    return {row["key"]: row for row in frame.rows_of(_read(RECORDS))}
+
+
+@cache
+def _choices() -> dict[str, str]:
+    found = _read(CHOICES)
+    return dict(zip(found["path"], found["choice"], strict=True))
+
+
+def write(results: Path, folder: Path) -> list[Path]:
+    """Make both files from a folder of records; the same records give the same bytes."""
+    import pandas as pd
+
+    records = [record for record in Store(results).scan() if not isinstance(record, Problem)]
+    paths = sorted((results / "choices").rglob("*.json"))
+    choices = [
+        {"path": path.relative_to(results).as_posix(), "choice": _choice_text(path)}
+        for path in paths
+    ]
+    made = {RECORDS: frame.frame_of(map(frame.row_of, records)), CHOICES: pd.DataFrame(choices)}
+    for name, table in made.items():
+        frame.write(table, folder / name)
+    return [folder / name for name in made]
+
+
+def _choice_text(path: Path) -> str:
+    from benchmark.files import read_whole
+
+    return json.dumps(asdict(fit(Choice, parse(read_whole(path)))), separators=(",", ":"))
+
+
+if __name__ == "__main__":
+    for path in write(Path("results"), Path(str(files("benchmark.runner"))) / FOLDER):
+        print(path, f"{path.stat().st_size / 1000:.0f} kB")

@@ -1,0 +1,91 @@
+"""Doing a recorded run again and comparing: everything outside `meta` must be equal."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from benchmark.progress import Progress
+from benchmark.protocol.registry import find_model
+from benchmark.protocol.spec import RunSpec
+from benchmark.runner.executor import run_all
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """A recorded run beside its repetition."""
+
+    key: str
+    failed: bool
+    """The run could not be done again: nothing can be said of its bits."""
+    differences: list[str]
+    surroundings: list[str]
+    """In what the two machines differ: what may excuse other last digits, and what they lead to."""
+
+    @property
+    def same(self) -> bool:
+        return not self.differences
+
+
+def verify(records: Sequence[dict[str, Any]], jobs: int, dask: str | None) -> Iterator[Comparison]:
+    """Re-execute the records' runs; yield a comparison for each as it finishes."""
+    recorded = {record["key"]: record for record in records}
+    specs = [RunSpec.from_dict(record["spec"]) for record in records]
+    with Progress(len(specs), "verifying") as progress:
+        for outcome in run_all(specs, jobs=jobs, dask=dask):
+            progress.advance(outcome.record)
+            old = recorded[outcome.record["key"]]
+            new = _held(outcome.record, old)
+            if failed := old["status"] == "ok" != new["status"]:
+                found = [f"could not be done again: {outcome.record['error']['message']}"]
+            else:
+                found = _revision(old) + differences(old, new)
+            here = outcome.record["meta"].get("environment", {})
+            yield Comparison(old["key"], failed, found, surroundings(old["meta"], here))
+
+
+def surroundings(meta: dict[str, Any], here: dict[str, Any]) -> list[str]:
+    """What was different when a record was made: processor, matrix products, library versions."""
+    there = meta.get("environment", {})
+    return [
+        line
+        for line in differences(_held(there, here), _held(here, there))
+        if not line.startswith("cores")
+    ]
+
+
+def _revision(old: dict[str, Any]) -> list[str]:
+    entry = find_model(old["spec"]["model"])
+    if entry and entry.revision != old["spec"]["revision"]:
+        made, now = old["spec"]["revision"], entry.revision
+        return [f"the record was made with revision {made} of {entry.name}, the code has {now}"]
+    return []
+
+
+def _held(new: Any, old: Any) -> Any:
+    """The part of a new record that the old one has as well: what is measured since cannot differ."""
+    if not (isinstance(new, dict) and isinstance(old, dict)):
+        return new
+    return {key: _held(value, old[key]) for key, value in new.items() if key in old}
+
+
+def differences(old: Any, new: Any, path: str = "") -> list[str]:
+    """Where two records differ outside `meta`, as `path: old -> new`; of a list the first place."""
+    if isinstance(old, dict) and isinstance(new, dict):
+        keys = sorted(old.keys() | new.keys())
+        return [
+            line
+            for key in keys
+            if path or key != "meta"
+            for line in differences(old.get(key), new.get(key), f"{path}.{key}" if path else key)
+        ]
+    if old == new:
+        return []
+    if isinstance(old, list) and isinstance(new, list) and len(old) == len(new):
+        first, *more = [
+            i for i, pair in enumerate(zip(old, new, strict=True)) if pair[0] != pair[1]
+        ]
+        rest = f" (and {len(more)} more of {len(old)})" if more else ""
+        return [f"{path}[{first}]: {old[first]!r} -> {new[first]!r}{rest}"]
+    return [f"{path}: {old!r} -> {new!r}"]

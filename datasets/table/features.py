@@ -1,0 +1,227 @@
+"""The other columns as numbers; gaps and categories are handed on where that was asked for."""
+
+from __future__ import annotations
+
+import hashlib
+import warnings
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from benchmark.protocol.spec import UserError
+
+from .names import MAX_CLASSES, label, listed
+
+MAX_SQUARED = 1e150
+"""Values up to which a standard deviation can be computed: squares above it leave double precision."""
+
+
+def numbers_of(
+    path: str,
+    frame: pd.DataFrame,
+    notes: list[str],
+    impute: bool = False,
+    encode: bool = False,
+    whole: bool = True,
+) -> tuple[np.ndarray[Any, Any], dict[str, tuple[str, ...]]]:
+    """All features as float64, or a complaint that names the columns; and the categories behind codes.
+
+    `whole` is false for rows of which some column may well be empty.
+    """
+    text: list[str] = []
+    parsed: list[str] = []
+    flags: list[str] = []
+    columns: dict[str, Any] = {}
+    for name, dtype in frame.dtypes.items():
+        if isinstance(dtype, np.dtype) and dtype.kind in "iuf":
+            continue
+        column, name = frame[name], str(name)
+        if pd.api.types.is_bool_dtype(column) and not column.isna().any():
+            flags.append(name)
+            columns[name] = column.astype(float)
+        elif not pd.api.types.is_numeric_dtype(column) or pd.api.types.is_complex_dtype(column):
+            numbers = _parsed(column)
+            (text if numbers is None else parsed).append(name)
+            if numbers is not None:
+                columns[name] = numbers
+    categories = _categories(path, frame[text]) if encode else {}
+    if text and not encode:
+        raise UserError(
+            f"{path} has {len(text)} columns that are not numbers: {listed(text)}. Leave them out "
+            f"with --drop; if they are categories, --encode onehot makes a column of each (numbers need "
+            f"points for decimals)."
+        )
+    for name, levels in categories.items():
+        places = {level: float(i) for i, level in enumerate(levels)}
+        columns[name] = _category_texts(frame[name]).map(places).astype(float)
+    if parsed:
+        notes.append(f"numbers written as text: {listed(parsed)}")
+    if flags:
+        notes.append(f"true and false as 1 and 0: {listed(flags)}")
+    if categories:
+        shown = [f"{name} ({len(levels)})" for name, levels in categories.items()]
+        notes.append(f"categories, each a column if a training row has it: {listed(shown)}")
+    frame = frame.assign(**columns) if columns else frame
+    X: np.ndarray[Any, Any] = frame.to_numpy(dtype=np.float64, na_value=np.nan)
+    _check_finite(path, frame.columns, X, impute, whole)
+    gaps = np.isnan(X)
+    if gaps.any() and whole:
+        notes.append(
+            f"{gaps.sum()} missing values in {gaps.any(axis=0).sum()} columns, filled in each run with "
+            f"the median of its training rows" + " (a missing category is none)" * bool(categories)
+        )
+    _check_scalable(path, frame.columns, X if not gaps.any() else _filled(X))
+    return X, categories
+
+
+def _filled(X: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """With something of the right size in the gaps, for checks."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of columns without any value
+        medians = np.nan_to_num(np.nanmedian(X, axis=0))
+    filled: np.ndarray[Any, Any] = np.where(np.isnan(X), medians, X)
+    return filled
+
+
+def _categories(path: str, frame: pd.DataFrame) -> dict[str, tuple[str, ...]]:
+    """The categories of every column, in order; a column of names has too many."""
+    found = {str(n): tuple(sorted(set(_category_texts(frame[n]).dropna()))) for n in frame.columns}
+    for name, levels in found.items():
+        if len(levels) > min(MAX_CLASSES, max(2, len(frame) / 2)):
+            raise UserError(
+                f"{name!r} of {path} has {len(levels)} different texts in {len(frame)} rows, too many for "
+                f"categories (--encode onehot): it looks like an identifier. Leave it out with --drop, "
+                f"or name it with --id or --groups."
+            )
+    return found
+
+
+def _category_texts(column: pd.Series[Any]) -> pd.Series[Any]:
+    texts = column.astype(object).map(lambda value: value if pd.isna(value) else label(value))
+    return texts.mask(texts == "")
+
+
+def codes_of(
+    name: str, column: pd.Series[Any], known: Sequence[str], notes: list[str]
+) -> np.ndarray[Any, Any]:
+    """Places among the known categories; -1 for another one, which gets none of their columns."""
+    texts = _category_texts(column)
+    places = {text: float(i) for i, text in enumerate(known)}
+    new = sorted(set(texts.dropna()) - places.keys())
+    if new:
+        notes.append(
+            f"categories of {name!r} that the model has not seen count as none: {listed(new)}"
+        )
+    return np.array([np.nan if pd.isna(t) else places.get(t, -1.0) for t in texts])
+
+
+def _parsed(column: pd.Series[Any]) -> pd.Series[Any] | None:
+    """A column of texts as numbers, or None if one of them is something else."""
+    if not (
+        column.dtype == object or isinstance(column.dtype, pd.StringDtype | pd.CategoricalDtype)
+    ):
+        return None
+    given = column.notna()
+    numbers = pd.to_numeric(column.astype(str).str.strip().where(given), errors="coerce")
+    return None if bool((numbers.isna() & given).any()) else numbers.astype(float)
+
+
+def _check_finite(
+    path: str, names: pd.Index, X: np.ndarray[Any, Any], impute: bool, whole: bool
+) -> None:
+    no_gaps = (
+        "Remove the rows or columns (--drop), or fill the gaps in each run with the median of its "
+        "training rows: --impute median"
+    )
+    kinds: list[tuple[str, Callable[..., Any], str]] = [
+        ("infinite", np.isinf, "Remove or replace them")
+    ]
+    if not impute:
+        kinds.insert(0, ("missing", np.isnan, no_gaps))
+    elif whole and len(empty := np.flatnonzero(np.isnan(X).all(axis=0))):
+        raise UserError(
+            f"{path} has {len(empty)} columns without any value: {listed(names[empty])}. There is "
+            f"nothing to impute them with; leave them out with --drop."
+        )
+    for what, bad, remedy in kinds:
+        counts = bad(X).sum(axis=0)
+        worst = np.flatnonzero(counts)
+        if len(worst):
+            shown = ", ".join(f"{names[j]!r}: {counts[j]}" for j in worst[:5])
+            more = f" and {len(worst) - 5} more" if len(worst) > 5 else ""
+            raise UserError(
+                f"{path} has {counts.sum()} {what} values in {len(worst)} columns ({shown}{more}). "
+                f"{remedy}."
+            )
+
+
+def _check_scalable(path: Path | str, names: pd.Index, X: np.ndarray[Any, Any]) -> None:
+    """No value may leave single precision once it is z-scored on other rows."""
+    largest = np.maximum(X.max(axis=0), -X.min(axis=0))
+    least = np.min(np.abs(X), axis=0, where=X != 0, initial=np.inf)
+    # Nearly every column is beyond doubt: of common size, and within 20 orders of magnitude.
+    doubtful = np.flatnonzero((largest > 1e30) | (least < 1e-20 * largest))
+    found = {j: value for j in doubtful if (value := _unscalable(X[:, j])) is not None}
+    if found:
+        shown = ", ".join(f"{names[j]!r}: {value:g}" for j, value in list(found.items())[:5])
+        more = f" and {len(found) - 5} more" if len(found) > 5 else ""
+        raise UserError(
+            f"{path} has {len(found)} columns with a value that is out of range for single "
+            f"precision when scaled by the other values ({shown}{more}). Correct it, change the "
+            f"unit or take logarithms; or leave the columns out with --drop."
+        )
+
+
+def _unscalable(column: np.ndarray[Any, Any], n_apart: int = 10) -> float | None:
+    """The value that overflows when it, and up to `n_apart` rows in all, are not trained on."""
+    if np.abs(column).max() > MAX_SQUARED:
+        return float(column[np.argmax(np.abs(column))])
+    distance = np.abs(column - np.median(column))
+    order = np.argsort(distance, kind="stable")
+    for apart in range(min(n_apart, len(column) // 2) + 1):
+        trained = column[order[: len(column) - apart]]
+        # A constant is divided by one, as the scaler does.
+        scaled = np.abs(column - trained.mean()) / (trained.std() or 1.0)
+        if scaled.max() > np.finfo(np.float32).max:
+            return float(column[np.argmax(scaled)])
+    return None
+
+
+def note_ids(names: Sequence[str], X: np.ndarray[Any, Any], notes: list[str]) -> None:
+    """Name columns that number the rows: kept, but they hold nothing to learn."""
+    # The first rows rule out nearly all columns, so that no second copy of X is made.
+    suspects = np.flatnonzero((np.diff(X[:5], axis=0) == 1).all(axis=0)).tolist()
+    ids = [names[j] for j in suspects if (np.diff(X[:, j]) == 1).all()]
+    if ids:
+        notes.append(f"columns that only number the rows were kept: {listed(ids)}")
+
+
+def note_twins(
+    X: np.ndarray[Any, Any],
+    y: pd.Series[Any],
+    groups: Sequence[str] | None,
+    tested: np.ndarray[Any, Any] | None,
+    notes: list[str],
+) -> None:
+    """Count rows that repeat another's features: trained on and tested, they flatter every model."""
+    seen: dict[bytes, list[int]] = {}
+    for i, row in enumerate(X):
+        mark = hashlib.blake2b((row + 0.0).tobytes(), digest_size=16).digest()
+        seen.setdefault(mark, []).append(i)
+    labels, alike = y.to_numpy(), [rows for rows in seen.values() if len(rows) > 1]
+    remedy = "if they are of one patient, --groups COLUMN keeps them in one part"
+    if groups is not None:
+        alike = [rows for rows in alike if len({groups[i] for i in rows}) > 1]
+        remedy = "although --groups calls them different"
+    if tested is not None:
+        alike = [rows for rows in alike if len(set(tested[rows])) > 1]
+        remedy = "some are trained on and some tested, which makes the test too easy; remove them"
+    if alike:
+        other = sum(len(rows) for rows in alike if len({labels[i] for i in rows}) > 1)
+        notes.append(
+            f"{sum(map(len, alike))} rows have the same features as another row"
+            f"{f', {other} of them with different labels' if other else ''}; {remedy}"
+        )

@@ -1,0 +1,354 @@
+"""From a file to a table with a row per sample: csv, tsv, parquet, arff, mat and npz, also transposed."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import math
+import re
+import sys
+import warnings
+import zipfile
+from collections import Counter
+from collections.abc import Callable, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from benchmark.datasets import arff
+
+from benchmark.protocol.spec import UserError
+
+from .names import GAPS, GAPS_OR_CLASSES, listed
+
+LARGE = 100e6
+"""Bytes from which a remark on the waiting time is due."""
+
+MAX_DENSE = 2e9
+"""Bytes up to which a sparse matrix is filled with its zeros: models take dense ones."""
+
+
+def read_one(
+    path: Path, target: str | None, transpose: bool, notes: list[str]
+) -> tuple[pd.DataFrame, list[str] | None]:
+    """A file as a table with a row per sample; of a transposed one, its samples' names, too."""
+    size = path.stat().st_size
+    if size == 0:
+        raise UserError(f"{path} is empty.")
+    if size > LARGE:
+        print(f"Reading {path.name} ({size / 1e6:.0f} MB), please wait.", file=sys.stderr)
+    frame = _read_frame(path, target, transpose)
+    if transpose and not _holds_arrays(path):
+        _check_columns(path, frame)
+        return _transposed(path, frame, target)
+    first = frame.iloc[:, 0]
+    frame = _without_index(frame, notes)
+    _check_columns(path, frame)
+    frame.columns = pd.Index([str(name) for name in frame.columns])
+    _hint_transpose(path, frame, first, target)
+    return frame, None
+
+
+def _holds_arrays(path: Path) -> bool:
+    return path.suffix.lower() in (".mat", ".npz")
+
+
+def _read_frame(path: Path, target: str | None, transpose: bool = False) -> pd.DataFrame:
+    """One column per feature, and the target among them; transposed, a text file as it is written."""
+    text = _read_words if transpose else partial(_read_text, target=target)
+    readers: dict[str, Callable[[Path], pd.DataFrame]] = {
+        ".csv": text,
+        ".tsv": text,
+        ".txt": text,
+        ".parquet": _read_parquet,
+        ".arff": arff.read,
+        ".mat": lambda path: _from_arrays(path, _read_mat(path), target, transpose),
+        ".npz": lambda path: _from_arrays(path, _read_npz(path), target, transpose),
+    }
+    suffix = Path(path.stem).suffix if path.suffix == ".gz" else path.suffix
+    reader = readers.get(suffix.lower())
+    if reader is None or (path.suffix == ".gz" and reader is not text):
+        raise UserError(
+            f"{path} ends in {path.suffix or 'nothing'}; tables end in .csv, .tsv, .txt "
+            f"(also with .gz), .parquet, .arff, .mat or .npz."
+        )
+    try:
+        frame = reader(path)
+    except UserError:
+        raise
+    except UnicodeDecodeError as error:
+        raise UserError(
+            f"{path} is not UTF-8 text (byte {error.start}). Save it as UTF-8, for example with "
+            f"`iconv -f latin1 -t utf-8`; if it is not text at all, give it its right ending."
+        ) from error
+    except Exception as error:  # parsers raise almost anything on a file of another form
+        detail = " ".join(str(error).split())[:200]
+        raise UserError(f"{path} cannot be read as {suffix}: {detail}") from error
+    if frame.empty:
+        raise UserError(f"{path} has {len(frame)} rows and {frame.shape[1]} columns.")
+    return frame
+
+
+def _read_parquet(path: Path) -> pd.DataFrame:
+    """With an index that has a name as columns: it may be the target, or a feature."""
+    frame = pd.read_parquet(path)
+    named = [name for name in frame.index.names if name is not None]
+    if named and not set(named) & set(frame.columns):
+        frame = frame.reset_index(level=named)
+    return frame
+
+
+def _separated(path: Path) -> tuple[str, list[str]]:
+    """What separates a text file's columns, whichever the first line has most of, and their names."""
+    opener = gzip.open if path.suffix == ".gz" else Path.open
+    with opener(path, "rb") as lines:
+        header = lines.readline(1_000_000)
+    halves = header[0:40:2], header[1:40:2]
+    # In UTF-16 every other byte of plain English is zero, with or without the mark at the beginning.
+    if (
+        header[:2] in (b"\xff\xfe", b"\xfe\xff")
+        or bytes(len(halves[1])) in halves
+        and len(header) > 3
+    ):
+        raise UserError(
+            f"{path} is UTF-16 text. Save it as UTF-8, for example with "
+            f'`iconv -f utf-16 -t utf-8`, or as "CSV UTF-8" in a spreadsheet.'
+        )
+    if b"\0" in header:
+        raise UserError(
+            f"{path} holds binary data, not text. Give it the ending of its own form, or save it as "
+            f"text."
+        )
+    separator = max(",;\t", key=header.decode("utf-8", errors="replace").count)
+    # Read on its own, so that two columns of one name are seen: pandas renames the second.
+    with opener(path, "rt", encoding="utf-8-sig", newline="") as lines:
+        rows = csv.reader(lines, delimiter=separator, skipinitialspace=True)
+        return separator, [name.strip() for name in next((row for row in rows if row), [])]
+
+
+def _read_text(path: Path, target: str | None) -> pd.DataFrame:
+    """Columns with the types that their values have."""
+    separator, names = _separated(path)
+    # The target is read behind a sign, or pandas would take a class called "None" for a gap.
+    signed = {names.index(target): lambda text: f"={text.strip()}"} if target in names else {}
+    frame = _read_csv(path, separator, na_values=["?"], low_memory=False, converters=signed)
+    frame.columns = pd.Index(names)
+    for position in signed:
+        frame.isetitem(position, _text_labels(frame.iloc[:, position].str[1:]))
+    return frame
+
+
+def _read_words(path: Path) -> pd.DataFrame:
+    """Everything as it is written: the types are those of rows."""
+    separator, names = _separated(path)
+    frame = _read_csv(path, separator, dtype=str, keep_default_na=False)
+    frame.columns = pd.Index(names)
+    return frame
+
+
+def _read_csv(path: Path, separator: str, **words: Any) -> pd.DataFrame:
+    with warnings.catch_warnings():
+        # Rows longer than the header: pandas would only warn, and lose the last columns.
+        warnings.simplefilter("error", pd.errors.ParserWarning)
+        frame: pd.DataFrame = pd.read_csv(
+            path,
+            sep=separator,
+            encoding="utf-8-sig",
+            skipinitialspace=True,
+            index_col=False,
+            **words,
+        )
+        return frame
+
+
+def _transposed(
+    path: Path, frame: pd.DataFrame, target: str | None
+) -> tuple[pd.DataFrame, list[str]]:
+    """A table with a row per feature, whose first column names them, with a row per sample; and the
+    samples' names, which stand above the columns."""
+    names = [str(name).strip() for name in frame.iloc[:, 0]]
+    twice = sorted({name for name, times in Counter(names).items() if times > 1})
+    if twice:
+        raise UserError(
+            f"{path}, read with --transpose, has several rows named {listed(twice)}; its first column "
+            f"has to name every feature once. Rename or average them."
+        )
+    if frame.shape[1] < 2:
+        raise UserError(f"{path}, read with --transpose, has no sample: it has a single column.")
+    if target is not None and target not in names:
+        there = target in frame.columns
+        hint = (
+            "It is a column: leave --transpose out." if there else f"The rows are {listed(names)}."
+        )
+        raise UserError(f"{path}, read with --transpose, has no row {target!r} to predict. {hint}")
+    words = frame.iloc[:, 1:].to_numpy(dtype=object).T
+    flat = pd.Series(words.ravel(), dtype=object).map(
+        lambda word: word.strip() if isinstance(word, str) else word
+    )
+    gaps = flat.isna() | flat.isin(GAPS | GAPS_OR_CLASSES)
+    numbers = pd.to_numeric(flat.mask(gaps), errors="coerce").to_numpy(float).reshape(words.shape)
+    written = (np.isnan(numbers) & ~gaps.to_numpy().reshape(words.shape)).any(axis=0)
+    columns: dict[str, Any] = {}
+    plain = flat.mask(gaps).to_numpy(dtype=object).reshape(words.shape)
+    for j, name in enumerate(names):
+        if name == target:
+            labels = flat.to_numpy(dtype=object).reshape(words.shape)[:, j]
+            text = all(isinstance(label, str) for label in labels)
+            columns[name] = _text_labels(pd.Series(labels)) if text else pd.Series(labels)
+        else:
+            columns[name] = plain[:, j] if written[j] else numbers[:, j]
+    return pd.DataFrame(columns), [str(name) for name in frame.columns[1:]]
+
+
+def _hint_transpose(
+    path: Path, frame: pd.DataFrame, first: pd.Series[Any], target: str | None
+) -> None:
+    """Expression tables often have a row per gene, which shows when the target is looked for."""
+    if target is None or target in frame.columns:
+        return
+    names = {str(name).strip() for name in first}
+    if target in names:
+        raise UserError(
+            f"{path} has no column {target!r}, but a row of that name: it has a row per feature and a "
+            f"column per sample. --transpose reads it so."
+        )
+    rest = frame.drop(columns=first.name, errors="ignore")
+    texts = not pd.api.types.is_numeric_dtype(first) and len(names) == len(first)
+    if (
+        texts
+        and len(frame) > frame.shape[1]
+        and all(map(pd.api.types.is_numeric_dtype, rest.dtypes))
+    ):
+        raise UserError(
+            f"{path} has no column {target!r} to predict. It looks like a table with a row per feature and "
+            f"a column per sample ({len(frame)} x {frame.shape[1]}): then add a row {target!r} with the "
+            f"classes, and --transpose reads it so."
+        )
+
+
+def _text_labels(written: pd.Series[Any]) -> pd.Series[Any]:
+    """Labels as numbers where all of them are, otherwise as the words that were written."""
+    labels = written.mask(written.isin(GAPS))
+    try:
+        numbers = pd.to_numeric(labels.mask(labels.isin(GAPS_OR_CLASSES)))
+    except ValueError:
+        return labels
+    refuse_merged(labels.to_list(), numbers.to_list())
+    return numbers
+
+
+def refuse_merged(written: Sequence[Any], read: Sequence[Any]) -> None:
+    """Raise if two labels that are written differently would become one class.
+
+    `1` and `1.0` are one number, as spreadsheets write them; `01` and `1` may be two codes.
+    """
+    spellings: dict[Any, str] = {}
+    for text, label in zip(written, read, strict=True):
+        if not isinstance(text, str) or pd.isna(label):
+            continue
+        plain = re.sub(r"\.0*$", "", text)
+        first = spellings.setdefault(label, plain)
+        if first != plain:
+            raise UserError(
+                f"The labels {first!r} and {plain!r} are the same number, so they would become one "
+                f"class. Write them alike if they are, or as words if they are not."
+            )
+
+
+def _read_mat(path: Path) -> dict[str, np.ndarray[Any, Any]]:
+    from scipy.io import loadmat
+
+    try:
+        content = loadmat(path)
+    except NotImplementedError as error:
+        raise UserError(
+            f"{path} is a MATLAB 7.3 file; save it again with the option -v7."
+        ) from error
+    return {key: _dense(path, key, value) for key, value in content.items() if key[:2] != "__"}
+
+
+def _dense(path: Path, name: str, value: Any) -> np.ndarray[Any, Any]:
+    """A sparse matrix with its zeros, as long as they fit; anything else as it is."""
+    if not hasattr(value, "toarray"):
+        return np.asarray(value)
+    size = 8 * math.prod(value.shape)
+    if size > MAX_DENSE:
+        raise UserError(
+            f"{path}: the sparse matrix {name!r} of {value.shape[0]} x {value.shape[1]} would take "
+            f"{size / 1e9:.0f} GB with its zeros, and {MAX_DENSE / 1e9:g} GB is the limit. "
+            f"Keep fewer columns, for example those with the most entries, and save it again."
+        )
+    return np.asarray(value.toarray())
+
+
+def _read_npz(path: Path) -> dict[str, np.ndarray[Any, Any]]:
+    if not zipfile.is_zipfile(path):
+        raise UserError(f"{path} is not an .npz file; numpy.savez(path, X=X, y=y) writes one.")
+    with np.load(path, allow_pickle=False) as archive:
+        try:
+            return {key: archive[key] for key in archive.files}
+        except ValueError as error:
+            raise UserError(
+                f"{path} holds Python objects, which are not loaded for safety. "
+                f"Save plain numbers and texts: numpy.savez(path, X=X, y=y)."
+            ) from error
+
+
+def _from_arrays(
+    path: Path, arrays: dict[str, np.ndarray[Any, Any]], target: str | None, transpose: bool
+) -> pd.DataFrame:
+    """A matrix called X, or the only one, and the labels: the array that the target names."""
+    wanted = target or "y"
+    label = next((key for key in arrays if key == wanted), None) or next(
+        (key for key in arrays if key.lower() == wanted.lower()), None
+    )
+    if label is None:
+        raise UserError(
+            f"{path} holds no array {wanted!r} with the labels; it holds {sorted(arrays)}. "
+            f"Name the right one with --target."
+        )
+    y = _labels(arrays[label])
+    turned = {key: value.T if transpose else value for key, value in arrays.items()}
+    matrices = {
+        key: value
+        for key, value in turned.items()
+        if key != label and value.ndim == 2 and len(value) == len(y) and value.dtype.kind in "biuf"
+    }
+    key = "X" if "X" in matrices else next(iter(matrices), None) if len(matrices) == 1 else None
+    if key is None:
+        shapes = {name: value.shape for name, value in arrays.items()}
+        raise UserError(
+            f"{path} needs a matrix of numbers called X with {len(y)} rows; it holds {shapes}."
+        )
+    numbers = range(1, matrices[key].shape[1] + 1)
+    name = target or label
+    # Labels may be called x1 as well, and would take that feature's place.
+    prefix = "feature" if name in {f"x{j}" for j in numbers} else "x"
+    frame = pd.DataFrame(matrices[key], columns=[f"{prefix}{j}" for j in numbers])
+    frame[name] = y
+    return frame
+
+
+def _labels(values: np.ndarray[Any, Any]) -> list[Any]:
+    """A column of labels; MATLAB wraps texts in arrays of their own."""
+    flat = np.asarray(values).ravel()
+    return [
+        item.item() if isinstance(item, np.ndarray) and item.size == 1 else item for item in flat
+    ]
+
+
+def _without_index(frame: pd.DataFrame, notes: list[str]) -> pd.DataFrame:
+    """Leave out the nameless first column that pandas and R write for the row names."""
+    first = str(frame.columns[0])
+    if first not in ("", "Unnamed: 0", "__index_level_0__") or frame.shape[1] < 2:
+        return frame
+    notes.append("nameless first column taken as row names and left out")
+    return frame.iloc[:, 1:]
+
+
+def _check_columns(path: Path, frame: pd.DataFrame) -> None:
+    twice = sorted({str(name) for name in frame.columns[frame.columns.duplicated()]})
+    if twice:
+        raise UserError(f"{path} has more than one column named {listed(twice)}. Rename them.")
