@@ -45,6 +45,6 @@ def build_recipe(
     store: Store | None = None,
 ) -> Table:
     """Build a table from what its recipe plans."""
-    store = store or Store(results)
+    store = store or Store(results, remember=True)
     table = with_computed(measure(recipe, store, editions), store)
     return with_summaries(table, recipe.rank) if recipe.rank else table
