@@ -498,6 +498,8 @@ def test_run_says_how_often_and_on_what_it_tests(inside, tmp_path):
         ),
         (["--data", "a.csv", "--data", "b.csv", "--test", "c.csv"], "--test is given 1 times"),
         (["--data", "a.csv", "--split", "part", "--test", "c.csv"], "Give one of them"),
+        (["--data", "a.csv", "--valid-size", "0"], "above 0 and at most 0.5, got 0"),
+        (["--data", "a.csv", "--valid-size", "1.5"], "above 0 and at most 0.5, got 1.5"),
     ],
 )
 def test_slips_of_the_command_line(inside, tmp_path, words, message):
@@ -508,8 +510,6 @@ def test_slips_of_the_command_line(inside, tmp_path, words, message):
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["--valid-size", "0"], "above 0 and at most 0.5, got 0"),
-        (["--valid-size", "1.5"], "above 0 and at most 0.5, got 1.5"),
         (["--valid-size", "much"], "must be a share such as 0.2, got 'much'"),
         (["--min-class", "0"], "must be at least 1, got 0"),
         (["--min-class", "-1"], "must not be negative, got -1"),

@@ -5,6 +5,7 @@ import json
 import os
 import shlex
 import shutil
+import time
 from dataclasses import asdict
 
 import pytest
@@ -95,6 +96,17 @@ def visit(browser, request):
     assert trouble == []
 
 
+def until(page, condition, arg=None):
+    """Wait until a JavaScript condition holds.
+
+    Playwright's own wait asks again by eval, which the page's policy forbids.
+    """
+    end = time.monotonic() + 20
+    while not page.evaluate(condition, arg):
+        assert time.monotonic() < end, f"never true: {condition}"
+        page.wait_for_timeout(20)
+
+
 VIEWS = [
     *("overview", "tables", "cells", "figures", "claims", "audit", "discrepancies"),
     *("pairwise", "fidelity", "environment"),
@@ -109,7 +121,7 @@ def test_every_view_loads(visit, scheme):
     ]
     for view in VIEWS:
         page.click(f'#views a[href="#{view}"]')
-        page.wait_for_function(f"document.getElementById('main').dataset.view === '{view}'")
+        until(page, f"document.getElementById('main').dataset.view === '{view}'")
         assert page.locator("#main h1").count() == 1
         assert len(page.inner_text("#main")) > 100
 
@@ -121,7 +133,8 @@ def test_every_table_is_shown(visit):
     assert [a.get_attribute("href") for a in links.all()] == [f"#tables/{name}" for name in names]
     for name in names:
         links.nth(names.index(name)).click()
-        page.wait_for_function(
+        until(
+            page,
             "title => document.querySelector('#main h1').textContent === title",
             arg=read_recipe(name).title,
         )
@@ -328,7 +341,7 @@ def test_nothing_is_wider_than_the_screen(visit, width):
     page = visit("#overview", width=width, height=740)
     for view in [*VIEWS, *(f"tables/{name}" for name in catalogue())]:
         page.goto(page.url.partition("#")[0] + f"#{view}")
-        page.wait_for_function("v => location.hash === '#' + v && main.dataset.view", arg=view)
+        until(page, "v => location.hash === '#' + v && main.dataset.view", arg=view)
         assert page.evaluate("document.documentElement.scrollWidth") <= width, view
     page.goto(page.url.partition("#")[0] + "#tables/table2")
     cell(page, "KNN").click()
@@ -406,6 +419,7 @@ def test_lists_are_filtered(visit):
     page.keyboard.press("Escape")
     page.click('#views a[href="#audit"]')
     findings = page.locator(".findings > li")
+    findings.first.wait_for()
     failing = findings.count()
     page.select_option("select[name=verdict]", "")
     assert findings.count() > failing > 0
@@ -413,7 +427,7 @@ def test_lists_are_filtered(visit):
 
 def test_figures_are_shown_and_enlarged(visit):
     page = visit("#figures")
-    page.wait_for_function("document.querySelector('.picture img')?.naturalWidth === 90")
+    until(page, "document.querySelector('.picture img')?.naturalWidth === 90")
     page.click(".picture")
     assert page.locator("dialog#picture img").is_visible()
     page.keyboard.press("Escape")
@@ -448,7 +462,7 @@ def test_every_pair_of_methods_is_shown_both_ways(visit):
     links = page.locator(".pills a")
     assert links.all_inner_texts() == datasets
     links.last.click()
-    page.wait_for_function("d => location.hash === '#pairwise/' + d", arg=datasets[-1])
+    until(page, "d => location.hash === '#pairwise/' + d", arg=datasets[-1])
     here = [pair for pair in pairs if pair["dataset"] == datasets[-1]]
     rows = page.locator("table.pairs tbody tr")
     assert rows.count() == len(here)
@@ -688,7 +702,7 @@ def test_a_ranking_has_a_page_of_its_own(visit, ranking, width):
     assert page.locator(".standings tbody th").all_inner_texts() == labels
     for view in ("tables", "pairwise", "environment", "ranking"):
         page.click(f'#views a[href="#{view}"]')
-        page.wait_for_function(f"document.getElementById('main').dataset.view === '{view}'")
+        until(page, f"document.getElementById('main').dataset.view === '{view}'")
         assert page.evaluate("document.documentElement.scrollWidth") <= width, view
     text = page.inner_text("#main")
     for words in ("Friedman", "KNN against each of the others", "not complete"):
