@@ -46,19 +46,20 @@ campaign: .venv/.installed ## The runs behind the shipped tables
 	-$(RUN) --models $(call seeds,rf),$(call seeds,lightgbm) --datasets $(REAL)
 	-$(TUNE) --models mlp --datasets $(REAL) --quick
 	-$(RUN) --models $(call seeds,mlp) --datasets $(REAL)
-	-$(BIN)/python -m benchmark fingerprint --jobs $(JOBS)
-	-$(RUN) --models rf:n_estimators=100,rf:n_estimators=200 --datasets $(REAL),syn1,syn2,syn3
-	-$(RUN) --models lasso:class_weight=null --datasets colon,vehicle
-	-$(TUNE) --models rf,lightgbm,lasso --datasets $(TABULAR)
-	-$(TUNE) --models mlp,realx,protogate,lspin --datasets $(TABULAR) --quick
 	-$(TUNE) --models stg --datasets colon,toxicity --quick
 	-$(FILL) stg-causes
+	-$(RUN) --models rf:n_estimators=100,rf:n_estimators=200 --datasets $(REAL),syn1,syn2,syn3
+	-$(RUN) --models lasso:class_weight=null --datasets colon,vehicle
+	-$(BIN)/python -m benchmark fingerprint --jobs $(JOBS)
+	-$(TUNE) --models protogate --datasets colon --quick
+	-$(TUNE) --models l2x --datasets colon --quick
+	-$(FILL) l2x-colon
+	-$(FILL) protogate-colon --quick
+	-$(TUNE) --models mlp,realx,protogate,lspin --datasets $(TABULAR) --quick
+	-$(TUNE) --models rf,lightgbm,lasso --datasets $(TABULAR)
 	-$(TUNE) --models tabnet,realx --datasets $(REAL) --quick
 	-$(TUNE) --models lasso --datasets $(REAL)
 	-$(TUNE) --models protogate --datasets $(REAL) --quick
-	-$(TUNE) --models protogate-text --datasets colon --quick
-	-$(TUNE) --models l2x --datasets colon --quick
-	-$(FILL) l2x-colon
 	-$(RUN) --models catboost --datasets prostate
 	-$(TUNE) --models lspin,llspin --datasets colon --quick
 	-$(TUNE) --models realx,tabnet,lspin,llspin,protogate --datasets $(SYNTHETIC) --quick
