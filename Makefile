@@ -54,6 +54,7 @@ campaign: .venv/.installed ## The runs behind the shipped tables
 	-$(TUNE) --models protogate --datasets colon --quick
 	-$(TUNE) --models l2x --datasets colon --quick
 	-$(FILL) l2x-colon
+	-$(TUNE) --models l2x --datasets syn1,syn2,syn3 --quick
 	-$(FILL) protogate-colon --quick
 	-$(TUNE) --models mlp,realx,protogate,lspin --datasets $(TABULAR) --quick
 	-$(TUNE) --models rf,lightgbm,lasso --datasets $(TABULAR)
