@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Sequence
 from typing import Any
 
 from benchmark.cli.codes import OK
 from benchmark.protocol import registry
 from benchmark.protocol.registry import ModelEntry
 from benchmark.tables.recipes import catalogue
+from benchmark.text import columns
 
 KINDS = ("models", "datasets", "tables", "figures")
-BETWEEN = "  "
 
 
 def list_(arguments: argparse.Namespace) -> int:
@@ -24,18 +23,8 @@ def list_(arguments: argparse.Namespace) -> int:
         found = {kind: _values(kind) for kind in wanted}
         print(json.dumps(found[arguments.what] if arguments.what else found, indent=1))
         return OK
-    print("\n\n".join(f"{kind}\n{_columns(_rows(kind))}" for kind in wanted))
+    print("\n\n".join(f"{kind}\n{columns(_rows(kind))}" for kind in wanted))
     return OK
-
-
-def _columns(rows: Sequence[Sequence[str]]) -> str:
-    """Rows of text in columns as wide as they need; the last one is as long as it likes."""
-    widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
-    lines = (
-        BETWEEN.join(text.ljust(width) for text, width in zip(row, widths, strict=True))
-        for row in rows
-    )
-    return "\n".join(f"{BETWEEN}{line}".rstrip() for line in lines)
 
 
 def _rows(kind: str) -> list[list[str]]:
