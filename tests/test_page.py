@@ -545,7 +545,10 @@ def test_experiments_are_listed_with_what_is_accepted(visit, few):
     assert rows.count() == sum(max(len(e.accept), 1) for e in experiments.values())
     text = page.inner_text("#main")
     assert "0 of 0 finished experiments lie within" in text
-    assert "the range of 2 more is from memory and does not count; for 1 none is known" in text
+    assert (
+        "the range of 2 more is not from a paper that was looked up and does not count; for 1 none is known"
+        in text
+    )
     assert f"{len(experiments) - 3} of {len(experiments)} have not been run" in text
     assert page.locator(".command code").inner_text() == "python -m benchmark fidelity"
     words = page.locator("table.fidelity .chip").all_inner_texts()

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 from typing import Any
 
 from benchmark.cli.codes import OK
 from benchmark.protocol import registry
 from benchmark.protocol.registry import ModelEntry
+from benchmark.tables import descriptive
 from benchmark.tables.recipes import catalogue
 from benchmark.text import columns
 
@@ -87,8 +89,20 @@ def _values(kind: str) -> list[dict[str, Any]]:
             for d in registry.datasets().values()
         ]
     if kind == "tables":
-        return [{"name": name, "title": t["title"]} for name, t in catalogue().items()]
+        return table_list()
     return [{"name": name, "title": title} for name, title in FIGURES.items()]
+
+
+def table_list() -> list[dict[str, str]]:
+    """The paper's tables by their number, then our own experiments."""
+    titles = {f"table{number}": title for number, title in descriptive.TITLES.items()}
+    titles |= {name: recipe["title"] for name, recipe in catalogue().items()}
+
+    def number(name: str) -> float:
+        digits = name.removeprefix("table")
+        return int(digits) if digits.isdigit() else math.inf
+
+    return [{"name": name, "title": titles[name]} for name in sorted(titles, key=number)]
 
 
 def _shown(value: Any) -> str:
