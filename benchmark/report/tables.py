@@ -196,13 +196,14 @@ def _summary(table: Table, summary: Summary | None, decimals: int) -> dict[str, 
     as_printed = summary.name == "mean_rank" and table.fully_ranked
     paper = summary.printed if as_printed else summary.same_cells
     verdict = summary.verdict
-    few = summary.n < FEWEST_DATASETS
+    # Room is scarce: only our rank shows its standard deviation, and only over enough datasets.
+    spread = summary.name == "mean_rank" and summary.n >= FEWEST_DATASETS
 
-    def shown(pair: Pair | None) -> list[str]:
-        return _pair((pair[0], None) if pair and few else pair, decimals)
+    def shown(pair: Pair | None, spread: bool = False) -> list[str]:
+        return _pair(pair if spread or not pair else (pair[0], None), decimals)
 
     return filled(
-        value=shown(summary.ours),
+        value=shown(summary.ours, spread),
         paper=shown(paper),
         printed=_pair(summary.printed, decimals),
         as_printed=as_printed,

@@ -124,7 +124,7 @@ function headRows(table, hasPaper, grouped) {
   let key = 1;
   const pair = (label, both, up, start, theirs = "paper") => {
     const attributes = up ? { "data-first": "up" } : {};
-    if (both) sides.append(sorter(key++, theirs, { ...attributes, class: "paper" + start, "aria-label": `${label}, paper` }));
+    if (both) sides.append(sorter(key++, theirs, { ...attributes, class: "paper" + start + (theirs === "paper" ? "" : " narrow"), "aria-label": `${label}, paper` }));
     sides.append(sorter(key++, data.rank ? "mean ± sd" : "ours", { ...attributes, class: both ? "" : start.trim(), "aria-label": `${label}, ours` }));
   };
   table.columns.forEach((column, c) => {
