@@ -196,6 +196,21 @@ def test_no_two_methods_look_alike():
     assert len({style.LOOKS[m].colour for m in curves.NETWORKS}) == len(curves.NETWORKS)
 
 
+def test_vermilion_is_protogates_alone():
+    """In every figure: a reader who has learned one meaning of a colour keeps it."""
+    users = [p.name for p in Path(figures.__file__).parent.glob("*.py") if "VERMILION" in p.read_text()]
+    assert users == ["style.py"]
+    assert style.VERMILION not in {look.colour for look in style.DATASETS.values()}
+
+
+def test_notes_keep_commands_whole_and_leave_no_word_alone():
+    command = "`python -m benchmark reproduce table2`"
+    sentence = f"Some words that nearly fill the first line, and then the remedy ({command})."
+    assert any(command in line for line in style.wrapped(sentence, 80))
+    assert style.wrapped("four words are here", 17) == ["four words", "are here"]
+    assert style.wrapped("", 80) == []
+
+
 def test_names_cover_neither_points_nor_one_another():
     with style.applied():
         figure = style.figure(style.ONE_COLUMN, 2.5)
