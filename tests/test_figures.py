@@ -30,6 +30,7 @@ from benchmark.figures import (
     scatter,
     style,
 )
+from benchmark.judge import answer
 from benchmark.judge.cells import ledger
 from benchmark.protocol.spec import UserError
 from benchmark.runner.records import Store
@@ -98,6 +99,12 @@ def points(axes, filled):
 
 def texts(artist):
     return [text.get_text() for text in artist.findobj(Text) if text.get_text()]
+
+
+def scattered(axes):
+    """All points of a panel, from left to right."""
+    drawn = [line for line in axes.lines if line.get_marker() in "oXD"]
+    return sorted((x, y) for line in drawn for x, y in zip(*line.get_data(), strict=True))
 
 
 def note(figure):
@@ -404,28 +411,60 @@ def test_scatter_has_a_point_for_every_cell_that_both_sides_have(results):
     add(results, "rf", "colon", 70.0, selection=selected(100), runs=24)
     add_time(results, "protogate", "prostate", 0.08, 1_199_266)
     figure = figures.draw("scatter", results)
-    axes = dict(zip([panel.title for panel in scatter.PANELS], figure.axes, strict=True))
-    drawn = sorted(
-        (x, y)
-        for line in axes["balanced accuracy (%)"].lines
-        if line.get_marker() in "oXD"
-        for x, y in zip(line.get_xdata(), line.get_ydata(), strict=True)
-    )
+    axes = dict(zip([panel.title([]) for panel in scatter.PANELS], figure.axes, strict=True))
+    drawn = scattered(axes["balanced accuracy (%)"])
     mine = [printed("ridge", "colon"), printed("rf", "lung")]
     assert drawn == sorted(
         [(printed("stg", "colon"), 99.0), *((x, pytest.approx(x)) for x in mine)]
     )
     assert "STG, colon" in texts(axes["balanced accuracy (%)"])
-    assert "3 of 289" in texts(axes["balanced accuracy (%)"])
-    assert "1 of 7" in texts(axes["million parameters"])
-    assert "0 of 77" in texts(axes["selected features"])
+    assert "3 of 289 cells" in texts(axes["balanced accuracy (%)"])
+    assert "1 of 7 cells" in texts(axes["million parameters"])
+    assert "0 of 77 cells" in texts(axes["selected features"])
     assert "of 648 printed cells" in note(figure)
     (legend,) = figure.legends
     rest = scatter.read(Store(results)).elsewhere
     counted = Counter(line.verdict.word for line in ledger.lines(Store(results)))
     for text in legend.get_texts():
         word, number = text.get_text()[:-1].split(" (")
+        assert int(number) > 0
         assert int(number) + rest.get(word, 0) == counted[word]
+
+
+def test_scatter_draws_once_what_the_paper_prints_in_several_tables(results):
+    add(results, "protogate", "colon", 70.0)
+    axes = figures.draw("scatter", results).axes[scatter.ACCURACIES]
+    assert scattered(axes) == [(printed("protogate", "colon"), pytest.approx(70.0))]
+    cells = [c for t in paper.tables() for c in paper.cells(t) if c.metric == "balanced_accuracy"]
+    assert any(text.startswith("1 for ") and f"of {len(cells)} cells" in text for text in texts(axes))
+
+
+def test_scatter_compares_ranks_over_the_same_cells(results):
+    for dataset in ("colon", "lung"):
+        for method, accuracy in (("ridge", 60.0), ("rf", 80.0), ("mlp", 70.0)):
+            add(results, method, dataset, accuracy)
+    number = next(i for i, panel in enumerate(scatter.PANELS) if "mean_rank" in panel.metrics)
+    figure = figures.draw("scatter", results)
+    theirs = [
+        sum(printed(other, d) >= printed(method, d) for other in ("ridge", "rf", "mlp"))
+        for method in ("ridge", "rf", "mlp")
+        for d in ("colon", "lung")
+    ]
+    ranks = [(a + b) / 2 for a, b in zip(theirs[::2], theirs[1::2], strict=True)]
+    assert scattered(figure.axes[number]) == sorted(zip(ranks, (3.0, 1.0, 2.0), strict=True))
+    assert figure.axes[number].get_title("left") == "mean rank"  # no difference is drawn
+
+
+def test_scatter_counts_the_accuracies_that_the_answer_counts(shipped):
+    lines = ledger.lines(shipped)
+    words = Counter(point.word for point in scatter.read(shipped).panels[scatter.ACCURACIES])
+    blank = Counter(  # the paper prints a dash, so there is no place for a point
+        line.ours["rule"].verdict.word
+        for line in answer.distinct(lines)
+        if line.printed.metric == "balanced_accuracy" and line.printed.mean is None
+    )
+    del words[ledger.INCONSISTENT]
+    assert words + blank == Counter(answer._counts(lines)["accuracies"])
 
 
 def test_scatter_has_a_place_for_every_number_that_a_run_can_have():

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import textwrap
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -225,19 +225,24 @@ def leads(table: Table) -> list[Lead]:
     return found
 
 
-def _counts(lines: Sequence[Line]) -> dict[str, dict[str, int]]:
-    """Verdicts per kind over distinct experiments by the paper's rule: a number that the paper prints
-    in several tables counts once, where it is printed first."""
-    counts: dict[str, Counter[str]] = {kind: Counter() for kind in KINDS}
-    seen: set[str] = set()
+def distinct(lines: Iterable[Line], words: Container[str] = JUDGED) -> list[Line]:
+    """The lines with such a verdict by the paper's rule; a number that the paper prints in several
+    tables is there once, where it is printed first."""
+    found: dict[str, Line] = {}
     for line in lines:
         ours = line.ours.get("rule")
-        if ours is None or ours.verdict.word not in JUDGED or ours.experiment in seen:
-            continue
-        seen.add(ours.experiment)
+        if ours is not None and ours.verdict.word in words:
+            found.setdefault(ours.experiment, line)
+    return list(found.values())
+
+
+def _counts(lines: Sequence[Line]) -> dict[str, dict[str, int]]:
+    """Verdicts per kind over distinct experiments by the paper's rule."""
+    counts: dict[str, Counter[str]] = {kind: Counter() for kind in KINDS}
+    for line in distinct(lines):
         for kind, metrics in KINDS.items():
             if line.printed.metric in metrics:
-                counts[kind][ours.verdict.word] += 1
+                counts[kind][line.ours["rule"].verdict.word] += 1
     return {
         kind: {word: words[word] for word in JUDGED if words[word]}
         for kind, words in counts.items()
