@@ -218,11 +218,12 @@ Points = Mapping[str, tuple[float, float]]
 
 def pairs(axes: Axes, theirs: Points, ours: Points) -> None:
     """The paper's points hollow, ours filled, and a line between the two of a method."""
-    for method in [
-        method for method in theirs if method in ours
-    ]:  # in its colour, so that it can be followed
-        ends = zip(theirs[method], ours[method], strict=True)
-        axes.plot(*ends, color=look(method).colour, alpha=0.6, linewidth=0.8, zorder=1.5)
+    for method in [method for method in theirs if method in ours]:
+        seen = look(method)
+        line = {"arrowstyle": "-", "color": seen.colour, "alpha": 0.6, "lw": 0.8}
+        # In its colour, so that it can be followed, and not into the hollow marker.
+        shrink = {"shrinkA": seen.size / 2, "shrinkB": 0}
+        axes.annotate("", ours[method], theirs[method], arrowprops=line | shrink, zorder=1.5)
     # Large ones first: a star would hide a circle, a circle leaves the star's points to be seen.
     for points, hollow in ((theirs, True), (ours, False)):
         for method, (x, y) in points.items():
@@ -233,9 +234,9 @@ def pairs(axes: Axes, theirs: Points, ours: Points) -> None:
 
 
 def face(seen: Look, hollow: bool) -> dict[str, Any]:
-    """The paper's markers are hollow, ours filled."""
+    """The paper's markers are hollow, and hide none below them; ours are filled."""
     if hollow:
-        return {"mec": seen.colour, "mfc": "white", "mew": 0.9}
+        return {"mec": seen.colour, "mfc": "none", "mew": 0.9}
     return {"color": seen.colour, "mec": "white", "mew": 0.4}
 
 
