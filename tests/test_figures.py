@@ -36,6 +36,7 @@ from benchmark.protocol.spec import UserError
 from benchmark.runner.records import Store
 from benchmark.tables.statistics import RUNS
 
+approx = pytest.approx
 SELECTS = {"baseline": "none", "global": "global", "local": "local"}
 # The paper's methods with settings that never change and that nothing is searched for.
 MODELS = "\n".join(
@@ -384,7 +385,7 @@ def test_figure5_without_runs_has_the_papers_points_and_says_so(results):
 
 
 def test_figure10_draws_the_strengths_that_were_run(results):
-    for strength, q, runs in ((0.0, 0.2, RUNS), (3e-4, 0.1, 24)):
+    for strength, q, runs in ((0.0, 0.2, RUNS), (3e-4, 0.1, 24), (5e-4, 0.3, 4)):
         selection = selected(5, local_sparsity=q)
         params = {"lam_global": strength, "lam_local": 1e-3}
         add(results, "protogate", "colon", 80 + q, params, runs, {**selection, "local_sparsity": q})
@@ -392,16 +393,21 @@ def test_figure10_draws_the_strengths_that_were_run(results):
     add(results, "protogate", "lung", 90.0, other, selection=selected(5))
     figure = figures.draw("figure10", results)
     left, right = figure.axes
-    assert points(left, filled=True) == [(0, pytest.approx(20))]
-    assert points(left, filled=False) == [(pytest.approx(3), pytest.approx(10))]
-    assert points(right, filled=True) == [(0, pytest.approx(80.2))]
+    # Colon lies left of its strengths, lung right, and four runs are too few for a point.
+    aside = figure10.STEP / 2
+    assert points(left, filled=True) == [(-aside, approx(20)), (approx(3 - aside), approx(10))]
+    assert points(right, filled=True)[0] == (-aside, approx(80.2))
+    assert [line.get_alpha() for line in left.lines] == [1, figure10.FADED]
+    assert "Left out: 1 point of fewer than 5 runs." in note(figure)
+    (legend,) = figure.legends
+    assert [line.get_linewidth() for line in legend.get_lines()][0] == 0  # nothing is joined
     # Means over other splits are not joined, and strengths without data have no tick.
     assert not [line for line in left.lines if len(line.get_xdata()) > 1]
     assert [text.get_text() for text in left.get_xticklabels()] == ["0", "3"]
     thin = [line for line in right.lines if line.get_linewidth() < 0.6]
     assert [list(line.get_ydata()) for line in thin] == [[90.0]]
     assert not [line for line in left.lines if line.get_linewidth() < 0.6]
-    assert "Hollow" in note(figure)
+    assert "Faded" in note(figure)
     assert figure10.COMMAND in note(figure)
 
 
