@@ -373,12 +373,13 @@ def test_figure8_ends_a_whisker_that_reaches_zero_in_an_arrow(results):
 
 def test_figure5_without_runs_has_the_papers_points_and_says_so(results):
     figure = figures.draw("figure5", results)
-    knn, poly, rbf = figure.axes
-    assert [len(points(axes, filled=False)) for axes in (knn, poly, rbf)] == [4, 4, 0]
-    assert not points(knn, filled=True)
-    assert texts(knn).count("not run") == 4
-    assert texts(rbf).count("not printed, not run") == 4
-    assert "Ours: not run" in note(figure)
+    assert [len(points(axes, filled=False)) for axes in figure.axes] == [4, 4]
+    assert not points(figure.axes[0], filled=True)
+    assert texts(figure.axes[0]).count("not run") == 4
+    assert "Ours: not compared yet" in note(figure)
+    assert "not printed and ours is not compared: RBF SVM" in note(figure)  # instead of a blank panel
+    words = [text.get_text() for text in figure.legends[0].get_texts()]
+    assert words == ["paper", "± standard deviation over datasets"]
 
 
 # Figure 10 ---------------------------------------------------------------------------------------
