@@ -282,6 +282,7 @@ def test_figure_5_has_the_printed_value_and_both_readings(results):
     assert "Ours over colon, lung; the paper's over 7 datasets." in note
     assert "No data: meta-dr, tcga-2y" in note
     assert "reproduce table23" in note
+    assert "not printed" in rbf.get_title("left")
     assert "not run" not in [text.get_text() for axes in figure.axes for text in axes.texts]
     words = [text.get_text() for text in figure.legends[0].get_texts()]
     assert words[:2] == ["paper", "ours, from single runs"] and len(words) == 4

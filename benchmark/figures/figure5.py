@@ -61,7 +61,9 @@ def draw(shown: Shown) -> Figure:
     figure = style.figure(style.TWO_COLUMNS, 1.9 + 0.13 * len(sentences))
     panels = figure.subplots(1, len(shown.simple), sharey=True, squeeze=False)[0]
     for axes, letter, simple in zip(panels, "abc", shown.simple, strict=False):
-        style.panel(axes, letter, selectors.TITLES[simple])
+        # Only one SVM is printed, the polynomial one.
+        blank = not any(shown.points[simple, selector][0] for selector in SELECTORS)
+        style.panel(axes, letter, selectors.TITLES[simple] + ", not printed" * blank)
         _axes(axes)
         for row, selector in enumerate(SELECTORS):
             place = simple, selector
@@ -95,12 +97,10 @@ def _row(
     look = selectors.look(selector)
     _point(axes, row - 0.17, look, printed, hollow=True)
     _point(axes, row + 0.17, look, ours, hollow=False)
-    # Only one SVM is printed, the polynomial one.
-    run = f"run on {complete} of {len(paper.DATASETS)} datasets" if complete else "not run"
-    reasons = ["not printed"] * (printed is None) + [run] * (ours is None)
-    if reasons:
+    if ours is None:
+        run = f"run on {complete} of {len(paper.DATASETS)} datasets" if complete else "not run"
         right = printed is None or printed[0] + (printed[1] or 0) < ROOM
-        style.say(axes, row if printed is None else row + 0.17, ", ".join(reasons), right)
+        style.say(axes, row + 0.17, run, right)
     if means:
         axes.plot(means[0], row + 0.17, "|", ms=7, mew=1.2, color=look.colour)
 
