@@ -503,9 +503,12 @@ def test_curves_are_means_over_the_runs(results):
     _, accuracy, features = figure.axes
     (line,) = [line for line in accuracy.lines if len(line.get_xdata()) == curves.GRID]
     assert line.get_ydata() == pytest.approx(np.full(curves.GRID, 48.0))  # of 0, 4, ..., 96 %
-    assert line.get_xdata()[-1] == 0.1
-    assert points(accuracy, filled=True) == [(0.05, pytest.approx(48.0))]
-    assert points(features, filled=True) == [(0.05, pytest.approx(2.0))]  # 40 of 2,000
+    assert line.get_xdata()[-1] == 100  # every network's line is as long
+    assert points(accuracy, filled=True) == [(50, pytest.approx(48.0))]  # step 50 of 100
+    assert points(features, filled=True) == [(25, pytest.approx(2.0))]  # of 200; 40 of 2,000
+    assert "Steps of training: MLP 100, ProtoGate 200." in note(figure)
+    assert "In b not recorded: ProtoGate on colon." in note(figure)
+    assert "In c" not in note(figure), "an MLP selects nothing"
     (legend,) = figure.legends
     assert [text.get_text() for text in legend.get_texts()] == ["MLP", "ProtoGate"]
 
@@ -524,7 +527,15 @@ def test_of_several_networks_the_one_that_selects_is_shown(results):
     ]
     (line,) = [x for x in panel.lines if len(x.get_xdata()) > 1]
     assert line.get_ydata() == pytest.approx(np.full(len(line.get_ydata()), 40.0))
-    assert line.get_xdata()[-1] == pytest.approx(0.2)
+    assert line.get_xdata()[-1] == 100
+
+
+def test_curves_say_where_runs_recorded_nothing(results):
+    runs = {True: training(100), False: training(100, name="selected", value=40)}
+    add(results, "lspin", "colon", 80.0, model=lambda i: runs[i < 4])
+    text = note(figures.draw("curves", results))
+    assert "In b not recorded: LSPIN on colon (4 of 25 runs)." in text
+    assert "In c not recorded: LSPIN on colon (21 of 25 runs)." in text
 
 
 def test_curves_say_which_networks_and_datasets_they_lack(results):
