@@ -23,7 +23,6 @@ from benchmark.figures import (
     curves,
     figure3,
     figure4,
-    figure8,
     figure10,
     inputs,
     labels,
@@ -206,7 +205,9 @@ def test_no_two_methods_look_alike():
 
 def test_vermilion_is_protogates_alone():
     """In every figure: a reader who has learned one meaning of a colour keeps it."""
-    users = [p.name for p in Path(figures.__file__).parent.glob("*.py") if "VERMILION" in p.read_text()]
+    users = [
+        p.name for p in Path(figures.__file__).parent.glob("*.py") if "VERMILION" in p.read_text()
+    ]
     assert users == ["style.py"]
     assert style.VERMILION not in {look.colour for look in style.DATASETS.values()}
 
@@ -316,7 +317,9 @@ def test_figure4_shows_the_printed_rank_differences(results):
         for dataset in figure4.DATASETS
     ]
     assert bars(differences) == expected
-    assert sum(line.get_linewidth() == figure4.FLAT for line in differences.lines) == expected.count(0)
+    assert sum(
+        line.get_linewidth() == figure4.FLAT for line in differences.lines
+    ) == expected.count(0)
     for i, patch in enumerate(sorted(differences.patches, key=lambda patch: patch.get_x())):
         colour = figure4.SHADES[i % len(figure4.SHADES)]  # as in the legend
         assert patch.get_facecolor()[:3] == pytest.approx(to_rgb(colour))
@@ -355,7 +358,9 @@ def test_figure8_shows_shares_and_deviations_between_samples(results):
     theirs = paper.cell(10, "protogate", "colon", "selected_features")
     assert points(colon, filled=False)[-1][0] == pytest.approx(100 * theirs.mean / 2000)
     assert {"REAL-X", "ProtoGate"} <= set(texts(colon))
-    assert "Not run: lung, meta-pam, prostate, toxicity (`python -m benchmark reproduce" in note(figure)
+    assert "Not run: lung, meta-pam, prostate, toxicity (`python -m benchmark reproduce" in note(
+        figure
+    )
     assert "No data: meta-dr, tcga-2y (`python -m benchmark data status`)" in note(figure)
     assert "lung, 3,312 features\nours: not run" in texts(lung)
     assert texts(colon).count("not run") == 6  # of the eight printed
@@ -373,7 +378,9 @@ def test_figure5_without_runs_has_the_papers_points_and_says_so(results):
     assert not points(figure.axes[0], filled=True)
     assert texts(figure.axes[0]).count("not run") == 4
     assert "Ours: not compared yet" in note(figure)
-    assert "not printed and ours is not compared: RBF SVM" in note(figure)  # instead of a blank panel
+    assert "not printed and ours is not compared: RBF SVM" in note(
+        figure
+    )  # instead of a blank panel
     words = [text.get_text() for text in figure.legends[0].get_texts()]
     assert words == ["paper", "± standard deviation over datasets"]
 
@@ -397,7 +404,7 @@ def test_figure10_draws_the_strengths_that_were_run(results):
     assert [line.get_alpha() for line in left.lines] == [1, figure10.FADED]
     assert "Left out: 1 point of fewer than 5 runs." in note(figure)
     (legend,) = figure.legends
-    assert [line.get_linewidth() for line in legend.get_lines()][0] == 0  # nothing is joined
+    assert legend.get_lines()[0].get_linewidth() == 0  # nothing is joined
     # Means over other splits are not joined, and strengths without data have no tick.
     assert not [line for line in left.lines if len(line.get_xdata()) > 1]
     assert [text.get_text() for text in left.get_xticklabels()] == ["0", "3"]
@@ -443,7 +450,9 @@ def test_scatter_draws_once_what_the_paper_prints_in_several_tables(results):
     axes = figures.draw("scatter", results).axes[scatter.ACCURACIES]
     assert scattered(axes) == [(printed("protogate", "colon"), pytest.approx(70.0))]
     cells = [c for t in paper.tables() for c in paper.cells(t) if c.metric == "balanced_accuracy"]
-    assert any(text.startswith("1 for ") and f"of {len(cells)} cells" in text for text in texts(axes))
+    assert any(
+        text.startswith("1 for ") and f"of {len(cells)} cells" in text for text in texts(axes)
+    )
 
 
 def test_scatter_compares_ranks_over_the_same_cells(results):
@@ -609,9 +618,16 @@ def test_ours_are_ranked_below_the_papers(results):
         for method, accuracy in (("ridge", 60.0), ("rf", 80.0), ("mlp", 70.0)):
             add(results, method, dataset, accuracy)
     figure = figures.draw("critical-difference", results)
-    words = texts(figure.axes[1])
-    assert {"RF  1.00", "MLP  2.00", "3.00  Ridge"} <= set(words)
-    assert any("3 methods on 2 datasets" in word for word in words)
+    everything, same, ours = figure.axes
+    assert {"RF  1.00", "MLP  2.00", "3.00  Ridge"} <= set(texts(ours))
+    for axes in (same, ours):  # the paper's numbers in the same contest
+        assert any("3 methods on 2 datasets" in word for word in texts(axes))
+    assert any("17 methods on 7 datasets" in word for word in texts(everything))
+    assert "no score of INVASE" in note(figure)
+    ranks = {m: sum(printed(m, d) <= printed(o, d) for o in ("ridge", "rf", "mlp") for d in ("colon", "lung")) / 2
+             for m in ("ridge", "rf", "mlp")}  # fmt: skip
+    shown = " ".join(texts(same))
+    assert all(f"{rank:.2f}" in shown for rank in ranks.values())
 
 
 # Command line ------------------------------------------------------------------------------------

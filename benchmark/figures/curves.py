@@ -254,7 +254,9 @@ def _unrecorded(found: Mapping[tuple[str, str], Runs]) -> list[str]:
             if selects and known < len(runs):
                 some = f" ({known} of {len(runs)} runs)" if known else ""
                 lacks.setdefault(method, []).append(dataset + some)
-        names = [f"{style.label(method)} on {', '.join(places)}" for method, places in lacks.items()]
+        names = [
+            f"{style.label(method)} on {', '.join(places)}" for method, places in lacks.items()
+        ]
         if names:
             sentences.append(f"In {letter} not recorded: {'; '.join(names)}.")
     return sentences

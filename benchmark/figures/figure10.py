@@ -135,12 +135,11 @@ def read(store: Store) -> Points:
 
 def _thin(axes: Axes, dataset: str, values: Mapping[float, float]) -> None:
     colour = style.DATASETS[dataset].colour
-    axes.plot(values.keys(), values.values(), color=colour, linewidth=0.5, alpha=0.6, zorder=1.5)
+    x, y = list(values), list(values.values())
+    axes.plot(x, y, color=colour, linewidth=0.5, alpha=0.6, zorder=1.5)
 
 
-def _curve(
-    axes: Axes, dataset: str, values: Mapping[float, float], whole: Sequence[bool]
-) -> None:
+def _curve(axes: Axes, dataset: str, values: Mapping[float, float], whole: Sequence[bool]) -> None:
     """Markers; those without all their runs are faded, and no line joins them."""
     look = style.DATASETS[dataset]
     joined = [place for place, all_ in zip(values.items(), whole, strict=True) if all_]
@@ -159,7 +158,16 @@ def _legend(figure: Figure, points: Points) -> None:
         width = 1 if sum(p.runs == RUNS for p in line) > 1 else 0  # only if something is joined
         alpha = 1 if any(p.runs == RUNS for p in line) else FADED
         handles.append(
-            Line2D([], [], color=k.colour, marker=k.marker, ms=SIZE * k.size, lw=width, alpha=alpha, mew=0)
+            Line2D(
+                [],
+                [],
+                color=k.colour,
+                marker=k.marker,
+                ms=SIZE * k.size,
+                lw=width,
+                alpha=alpha,
+                mew=0,
+            )
         )
     if any(local != THEIRS for _, local in points):
         handles.append(Line2D([], [], color=style.GREY, lw=0.5))

@@ -104,7 +104,9 @@ def draw(shown: Shown) -> Figure:
             _axes(grid[i][j], panel, "abcdef"[3 * i + j], last=i == len(rows) - 1)
             style.pairs(grid[i][j], hollow[j], filled[j])
     for j, panel in enumerate(PANELS):
-        _limits(grid[0][j], panel, [x for row in rows for side in row[1:] for x, _ in side[j].values()])
+        _limits(
+            grid[0][j], panel, [x for row in rows for side in row[1:] for x, _ in side[j].values()]
+        )
     if have:
         style.legend_above(grid[1][2], *style.sides())
     style.note(figure, RULER, *_missing(shown))

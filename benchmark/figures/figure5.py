@@ -132,7 +132,11 @@ def _absent(points: Mapping[tuple[str, str], Sequence[Pair | None]]) -> str:
     """On simple models without a panel."""
     drawn = {simple for (simple, _), values in points.items() if any(values)}
     absent = [selectors.TITLES[simple] for simple in SIMPLE if simple not in drawn]
-    return f"Without a panel, since it is not printed and ours is not compared: {', '.join(absent)}." if absent else ""
+    return (
+        f"Without a panel, since it is not printed and ours is not compared: {', '.join(absent)}."
+        if absent
+        else ""
+    )
 
 
 def _over(found: Transferability) -> str:

@@ -78,7 +78,10 @@ def draw(shown: Shown) -> Figure:
 
 def _directions(axes: Axes) -> None:
     """Which side of zero is which."""
-    for word, shift, align in (("\N{LEFTWARDS ARROW} behind", -4, "right"), ("ahead \N{RIGHTWARDS ARROW}", 4, "left")):
+    for word, shift, align in (
+        ("\N{LEFTWARDS ARROW} behind", -4, "right"),
+        ("ahead \N{RIGHTWARDS ARROW}", 4, "left"),
+    ):
         axes.annotate(
             word, (0, 1), (shift, 2), ("data", "axes fraction"), "offset points",
             ha=align, va="bottom", fontsize=style.SMALL, color=style.GREY,

@@ -107,7 +107,10 @@ def read(store: Store) -> Shown:
     return Shown(
         panels,
         [
-            (len(compared(lines, panel)), sum(line.printed.metric in panel.metrics for line in lines))
+            (
+                len(compared(lines, panel)),
+                sum(line.printed.metric in panel.metrics for line in lines),
+            )
             for panel in PANELS
         ],
         len(lines),
@@ -148,7 +151,14 @@ def draw(data: Shown) -> Figure:
 def compared(lines: Sequence[Line], panel: Panel) -> list[Point]:
     """The panel's cells that both sides have a number for."""
     return [
-        Point(line.printed.metric, theirs, ours.mean, ours.verdict.word, ours.mean - theirs, _title(line))
+        Point(
+            line.printed.metric,
+            theirs,
+            ours.mean,
+            ours.verdict.word,
+            ours.mean - theirs,
+            _title(line),
+        )
         for line in lines
         if line.printed.metric in panel.metrics
         and (ours := line.ours["rule"]).verdict.word in LOOKS
@@ -210,7 +220,11 @@ def _diagonal(axes: Axes, cells: Sequence[Point], panel: Panel) -> None:
         for axis in (axes.xaxis, axes.yaxis):
             style.log_ticks(axis, low, high)
     else:
-        ticks = [t for t in MaxNLocator(4, steps=[1, 2, 5, 10]).tick_values(low, high) if low <= t <= high]
+        ticks = [
+            t
+            for t in MaxNLocator(4, steps=[1, 2, 5, 10]).tick_values(low, high)
+            if low <= t <= high
+        ]
         axes.set(xticks=ticks, yticks=ticks)
     axes.plot([low, high], [low, high], color=style.GREY, linewidth=0.6, zorder=1)
     axes.set_xlim(low, high)
