@@ -222,7 +222,7 @@ def _diagonal(axes: Axes, cells: Sequence[Point], panel: Panel) -> None:
     else:
         ticks = [
             t
-            for t in MaxNLocator(4, steps=[1, 2, 5, 10]).tick_values(low, high)
+            for t in MaxNLocator(6, steps=[1, 2, 5, 10]).tick_values(low, high)
             if low <= t <= high
         ]
         axes.set(xticks=ticks, yticks=ticks)
