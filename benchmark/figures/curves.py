@@ -1,9 +1,10 @@
 """Learning curves of the networks: loss, accuracy and selected features on the validation part.
 
-A line is the mean over a network's runs with the settings that were chosen for it, its band one
-standard error to both sides: with a handful of validation samples, the median run jumps. The marker
-is at the step whose weights were kept, in the median. A line ends where more than half of the runs
-had stopped.
+A line is the mean over a network's runs with the settings that were chosen for it: with a handful of
+validation samples, the median run jumps. ProtoGate's has a band of one standard error to both sides;
+nine bands would hide the lines. The marker is at the step whose weights were kept, in the median. A
+line ends where more than half of the runs had stopped, and all lines are drawn equally long: some
+networks train for a hundred steps, others for ten thousand.
 """
 
 from __future__ import annotations
@@ -56,7 +57,10 @@ class Quantity:
 QUANTITIES = (
     Quantity("prediction loss", "loss", ("valid_prediction_loss", "prediction")),
     Quantity(
-        "accuracy", "accuracy (%)", ("valid_balanced_accuracy", "balanced_accuracy"), scale=100
+        "balanced accuracy",
+        "bal. accuracy (%)",
+        ("valid_balanced_accuracy", "balanced_accuracy"),
+        scale=100,
     ),
     Quantity(
         "selected features",
@@ -86,7 +90,7 @@ def draw(shown: Shown) -> Figure:
     heights = [
         1.45 if sum(d == dataset for d, _ in found) <= CROWD else 2.3 for dataset in datasets
     ]
-    figure = style.figure(style.TWO_COLUMNS, 0.75 + sum(heights) + 0.14 * len(notes))
+    figure = style.figure(style.TWO_COLUMNS, 0.75 + sum(heights) + 0.2 * len(notes))
     grid = figure.subplots(
         len(datasets), len(QUANTITIES), squeeze=False, sharex=True, height_ratios=heights
     )
@@ -191,7 +195,7 @@ def _frame(axes: Axes, quantity: Quantity, first: bool, last: bool) -> None:
     if quantity.share:
         axes.set_yscale("log")
     if last:
-        axes.set_xlabel("training step (thousands)")
+        axes.set_xlabel("training (% of its steps)")
 
 
 def _curve(axes: Axes, method: str, quantity: Quantity, runs: Runs, dimension: int) -> None:
@@ -200,12 +204,14 @@ def _curve(axes: Axes, method: str, quantity: Quantity, runs: Runs, dimension: i
         return
     counted = quantity.share and not any("selected_fraction" in run["curves"] for run in runs)
     look, scale = style.look(method), quantity.scale / (dimension if counted else 1)
-    steps, (low, middle, high) = made[0] / 1000, scale * made[1]
-    axes.fill_between(steps, low, high, color=look.colour, alpha=0.1, linewidth=0)
-    axes.plot(steps, middle, ls=look.dash, color=look.colour, linewidth=1.1)
-    kept = float(np.median([run["best_step"] for run in runs])) / 1000
-    if steps[0] <= kept <= steps[-1]:
-        y = np.interp(kept, steps, middle)
+    last = made[0][-1] or 1
+    shares, (low, middle, high) = 100 * made[0] / last, scale * made[1]
+    if method == "protogate":
+        axes.fill_between(shares, low, high, color=look.colour, alpha=0.15, linewidth=0)
+    axes.plot(shares, middle, ls=look.dash, color=look.colour, linewidth=1.1)
+    kept = 100 * float(np.median([run["best_step"] for run in runs])) / last
+    if shares[0] <= kept <= 100:
+        y = np.interp(kept, shares, middle)
         axes.plot(kept, y, look.marker, ms=look.size, color=look.colour, mec="white", mew=0.4)
 
 
@@ -217,12 +223,43 @@ def _notes(found: Mapping[tuple[str, str], Runs]) -> list[str]:
         if len(runs) < whole
     ]
     return [
-        "Validation part. Line: mean over runs; band: its standard error; marker: weights kept.",
+        "Validation part. Line: mean over runs; band: ProtoGate's standard error; marker: weights kept.",
+        f"Steps of training: {_lengths(found)}.",
+        *_unrecorded(found),
         f"Fewer than {whole} runs: {style.several(few)}." if few else "",
         f"No runs with chosen settings: {'; '.join(_absent(found))} (`{COMMAND}`)."
         if _absent(found)
         else "",
     ]
+
+
+def _lengths(found: Mapping[tuple[str, str], Runs]) -> str:
+    """How many steps 100 % are, of each network."""
+    ends: dict[str, list[float]] = {}
+    for (_, method), runs in found.items():
+        lasts = sorted(run["curves"]["step"][-1] for run in runs)
+        ends.setdefault(method, []).append(lasts[len(lasts) // 2])
+    spans = {m: dict.fromkeys(f"{end(x):,.0f}" for end in (min, max)) for m, x in ends.items()}
+    return ", ".join(f"{style.label(m)} {' to '.join(span)}" for m, span in spans.items())
+
+
+def _unrecorded(found: Mapping[tuple[str, str], Runs]) -> list[str]:
+    """Per panel the lines that are not there, or of fewer runs, although the network was run."""
+    sentences = []
+    for letter, quantity in zip("abc", QUANTITIES, strict=True):
+        lacks: dict[str, list[str]] = {}
+        for (dataset, method), runs in found.items():
+            known = sum(_named(run["curves"], quantity.names) is not None for run in runs)
+            selects = not quantity.share or paper.family(method) != "baseline"
+            if selects and known < len(runs):
+                some = f" ({known} of {len(runs)} runs)" if known else ""
+                lacks.setdefault(method, []).append(dataset + some)
+        names = [
+            f"{style.label(method)} on {', '.join(places)}" for method, places in lacks.items()
+        ]
+        if names:
+            sentences.append(f"In {letter} not recorded: {'; '.join(names)}.")
+    return sentences
 
 
 def _absent(found: Mapping[tuple[str, str], Runs]) -> list[str]:

@@ -32,7 +32,7 @@ def draw(found: Explained) -> Figure:
     right.barh(
         range(len(features)),
         [f.gate for f in features],
-        color=[style.VERMILION if f.globally else style.SKY for f in features],
+        color=[style.GREEN if f.globally else style.SKY for f in features],
     )
     right.set_yticks(range(len(features)), [f.feature.replace("$", r"\$") for f in features])
     right.set_xlim(0, 1)
@@ -44,7 +44,7 @@ def draw(found: Explained) -> Figure:
     style.note(
         figure,
         f"Sample {one.id} is predicted {one.predicted} by its nearest prototypes. Blue bars on the left "
-        f"vote for it, orange ones do not. On the right, red features are selected globally too.",
+        f"vote for it, orange ones do not. On the right, green features are selected globally too.",
         f"The {MOST} widest gates of {len(found.features)}." * (len(found.features) > MOST),
     )
     return figure

@@ -3,7 +3,8 @@
 Q is the share of all features that other samples of the test part select and the sample itself does
 not, mean over samples. The lines have the paper's local strength; with other local strengths, where
 such runs exist, accuracy is drawn thin. A line joins only points with all their runs: means over
-other splits do not compare. Beside the paper's strengths those of tuning are shown.
+other splits do not compare, and those over a handful of splits tell nothing and are left out. Beside
+the paper's strengths those of tuning are shown.
 """
 
 from __future__ import annotations
@@ -33,6 +34,12 @@ THEIRS = 1e-3
 """The local strength of the paper's figure."""
 SIZE = 0.8
 """Of markers, since lines cross."""
+FEWEST = 5
+"""Runs of a point that is drawn."""
+FADED = 0.4
+"""Opacity of points without all their runs; hollow ones would be the paper's."""
+STEP = 0.12
+"""Between datasets that share a strength."""
 COMMAND = "python -m benchmark reproduce table17"
 
 
@@ -49,19 +56,24 @@ Points = Mapping[tuple[str, float], Mapping[float, Point]]
 """Dataset and local strength -> global strength -> point."""
 
 
-def draw(points: Points) -> Figure:
-    figure = style.figure(style.TWO_COLUMNS, 2.6)
+def draw(found: Points) -> Figure:
+    points = drawn(found)
+    figure = style.figure(style.TWO_COLUMNS, 3.0)
     left, right = figure.subplots(1, 2)
     style.panel(left, "a", "degree of local sparsity")
-    style.panel(right, "b", "accuracy")
+    style.panel(right, "b", "balanced accuracy")
     left.set_ylabel("$Q$ (% of all features)")
     right.set_ylabel("balanced accuracy (%)")
+    shifts = _shifts(points)
     for (dataset, local), curve in points.items():
+        shares = {1e4 * x + shifts[dataset]: 100 * p.q for x, p in curve.items()}
+        accuracies = {1e4 * x + shifts[dataset]: p.accuracy for x, p in curve.items()}
         if local == THEIRS:
-            _curve(left, dataset, {x: 100 * p.q for x, p in curve.items()}, curve)
-            _curve(right, dataset, {x: p.accuracy for x, p in curve.items()}, curve)
+            whole = [p.runs == RUNS for p in curve.values()]
+            _curve(left, dataset, shares, whole)
+            _curve(right, dataset, accuracies, whole)
         else:
-            _curve(right, dataset, {x: p.accuracy for x, p in curve.items()}, None)
+            _thin(right, dataset, accuracies)
     known = sorted({strength for curve in points.values() for strength in curve})
     for axes in (left, right):
         axes.set_xlabel(r"global strength $\lambda_{\mathrm{global}}$ ($\times 10^{-4}$)")
@@ -74,8 +86,22 @@ def draw(points: Points) -> Figure:
     left.set_yticks(ticks, [f"{tick:g}" for tick in ticks])
     left.minorticks_off()
     _legend(figure, points)
-    style.note(figure, *_notes(points))
+    style.note(figure, *_notes(found))
     return figure
+
+
+def drawn(found: Points) -> Points:
+    """Without the points of a few runs; all of them if there are no others."""
+    enough = {
+        place: {x: p for x, p in line.items() if p.runs >= FEWEST} for place, line in found.items()
+    }
+    return {place: line for place, line in enough.items() if line} or found
+
+
+def _shifts(points: Points) -> dict[str, float]:
+    """How far each dataset's points lie beside their strength, so that none hides another."""
+    datasets = list(dict.fromkeys(dataset for dataset, _ in points))
+    return {d: STEP * (i - (len(datasets) - 1) / 2) for i, d in enumerate(datasets)}
 
 
 def read(store: Store) -> Points:
@@ -107,32 +133,42 @@ def read(store: Store) -> Points:
     return found
 
 
-def _curve(
-    axes: Axes, dataset: str, values: Mapping[float, float], runs: Mapping[float, Point] | None
-) -> None:
-    """A line; with markers if `runs` are given, hollow and not joined where runs are missing."""
+def _thin(axes: Axes, dataset: str, values: Mapping[float, float]) -> None:
+    colour = style.DATASETS[dataset].colour
+    x, y = list(values), list(values.values())
+    axes.plot(x, y, color=colour, linewidth=0.5, alpha=0.6, zorder=1.5)
+
+
+def _curve(axes: Axes, dataset: str, values: Mapping[float, float], whole: Sequence[bool]) -> None:
+    """Markers; those without all their runs are faded, and no line joins them."""
     look = style.DATASETS[dataset]
-    if runs is None:
-        x, y = [1e4 * strength for strength in values], list(values.values())
-        axes.plot(x, y, color=look.colour, linewidth=0.5, alpha=0.6, zorder=1.5)
-        return
-    whole = {strength: runs[strength].runs == RUNS for strength in values}
-    joined = [(1e4 * strength, value) for strength, value in values.items() if whole[strength]]
+    joined = [place for place, all_ in zip(values.items(), whole, strict=True) if all_]
     if len(joined) > 1:
         axes.plot(*zip(*joined, strict=True), color=look.colour, linewidth=1.0)
-    for strength, value in values.items():
-        face = look.colour if whole[strength] else "white"
-        axes.plot(
-            1e4 * strength, value, look.marker, ms=SIZE * look.size, mec=look.colour, mfc=face
-        )
+    for (x, y), all_ in zip(values.items(), whole, strict=True):
+        alpha = 1 if all_ else FADED
+        axes.plot(x, y, look.marker, ms=SIZE * look.size, mew=0, color=look.colour, alpha=alpha)
 
 
 def _legend(figure: Figure, points: Points) -> None:
     shown = [d for d in paper.DATASETS if (d, THEIRS) in points]
-    looks = [style.DATASETS[dataset] for dataset in shown]
-    handles = [
-        Line2D([], [], color=k.colour, marker=k.marker, ms=SIZE * k.size, lw=1) for k in looks
-    ]
+    handles = []
+    for dataset in shown:
+        k, line = style.DATASETS[dataset], points[dataset, THEIRS].values()
+        width = 1 if sum(p.runs == RUNS for p in line) > 1 else 0  # only if something is joined
+        alpha = 1 if any(p.runs == RUNS for p in line) else FADED
+        handles.append(
+            Line2D(
+                [],
+                [],
+                color=k.colour,
+                marker=k.marker,
+                ms=SIZE * k.size,
+                lw=width,
+                alpha=alpha,
+                mew=0,
+            )
+        )
     if any(local != THEIRS for _, local in points):
         handles.append(Line2D([], [], color=style.GREY, lw=0.5))
         shown.append("other local strengths")
@@ -143,12 +179,19 @@ def _notes(points: Points) -> list[str]:
     lines = {dataset: points.get((dataset, THEIRS), {}) for dataset in paper.DATASETS}
     some = [f"{d} {_strengths(line)}" for d, line in lines.items() if line and _absent(line)]
     none = [d for d, line in lines.items() if not line]
-    few = [p.runs for line in lines.values() for p in line.values() if p.runs < RUNS]
+    shown = drawn(points)
+    few = [p.runs for (_, local), line in shown.items() if local == THEIRS for p in line.values()]
+    few = [runs for runs in few if runs < RUNS]
+    left_out = sum(map(len, points.values())) - sum(map(len, shown.values()))
     return [
-        f"Hollow and not joined: means of {_span(few)} runs instead of {RUNS} (tuning stops early "
-        "where it drops a setting)."
+        f"Faded and not joined: means of {_span(few)} runs instead of {RUNS}, no trend (tuning stops "
+        "early where it drops a setting)."
         if few
         else "",
+        f"Left out: {left_out} point{'s' * (left_out > 1)} of fewer than {FEWEST} runs."
+        if left_out
+        else "",
+        "Side by side: datasets at the same strength." if len({d for d, _ in shown}) > 1 else "",
         f"The paper's strengths that are not run: {'; '.join(some)} (`{COMMAND}`)." if some else "",
         f"Not run: {', '.join(none)}" + ("." if some else f" (`{COMMAND}`).") if none else "",
     ]

@@ -1,7 +1,8 @@
 """Figure 11: what a feature selector adds to the accuracy of KNN and SVM, dataset by dataset.
 
-The difference is taken split by split. Whiskers are its standard error with Nadeau and Bengio's
-correction, since the 25 splits share rows. The paper prints no values of this figure.
+The difference is taken split by split. Lines are its 95 % interval with Nadeau and Bengio's correction,
+since the 25 splits share rows, as in the figure of ProtoGate's lead. The paper prints no values of this
+figure.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ STEP = 0.25
 
 @dataclass(frozen=True)
 class Shown:
-    """Mean gains with their errors, by simple model, selector and dataset."""
+    """Mean gains with half their intervals, by simple model, selector and dataset."""
 
     gains: dict[tuple[str, str, str], tuple[float, float]]
     without: dict[str, str]
@@ -47,7 +48,8 @@ def read(store: Store) -> Shown:
         gain = found.gain(*place)
         if gain is not None:
             mean, std = stats.mean_std(gain)
-            gains[place] = mean, (std or 0.0) * math.sqrt(1 / len(gain) + stats.RHO)
+            error = (std or 0.0) * math.sqrt(1 / len(gain) + stats.RHO)
+            gains[place] = mean, error * stats.student_quantile(1 - stats.ALPHA / 2, len(gain) - 1)
     away = {c.dataset for c in found.gaps if c.gap and c.gap.word == "data unavailable"}
     known = {dataset for _, _, dataset in gains}
     without = {d: "no data" if d in away else "not run" for d in paper.DATASETS if d not in known}
@@ -63,14 +65,18 @@ def draw(shown: Shown) -> Figure:
         for row, dataset in enumerate(paper.DATASETS):
             if not _row(axes, row, shown, simple, dataset):
                 style.say(axes, row, shown.without.get(dataset, "not run"))
-    panels[1].set_xlabel("gain in balanced accuracy (percentage points ± corrected standard error)")
+    panels[1].set_xlabel("gain over the same model without selector (points of balanced accuracy)")
     handles = [
-        Line2D([], [], marker=look.marker, ms=look.size, color=look.colour, linewidth=1.4)
+        Line2D([], [], marker=look.marker, ms=look.size, color=look.colour, linewidth=1.2)
         for look in map(selectors.look, shown.selectors)
     ]
     words = [selectors.label(selector) for selector in shown.selectors]
     figure.legend(handles, words, loc="outside upper center", ncols=len(words))
-    style.note(figure, *shown.sentences)
+    style.note(
+        figure,
+        "Lines: 95 % intervals of the paired runs, corrected for the rows that they share.",
+        *shown.sentences,
+    )
     return figure
 
 
@@ -90,11 +96,10 @@ def _row(axes: Axes, row: int, shown: Shown, simple: str, dataset: str) -> bool:
     for i, selector in enumerate(shown.selectors):
         if (simple, selector, dataset) not in shown.gains:
             continue
-        mean, error = shown.gains[simple, selector, dataset]
+        mean, half = shown.gains[simple, selector, dataset]
         look = selectors.look(selector)
         y = row + STEP * (i - (len(shown.selectors) - 1) / 2)
-        axes.plot((0, mean), (y, y), color=look.colour, linewidth=1.4, solid_capstyle="butt")
-        axes.plot((mean - error, mean + error), (y, y), color=look.colour, linewidth=0.6)
+        axes.plot((mean - half, mean + half), (y, y), color=look.colour, linewidth=1.2)
         axes.plot(
             mean, y, look.marker, ms=0.85 * look.size, color=look.colour, mec="white", mew=0.3
         )

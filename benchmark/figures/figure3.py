@@ -7,6 +7,7 @@ rows and for both sides: with one ruler, a distance between two points is one of
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from statistics import fmean, median
@@ -45,16 +46,18 @@ class Side:
 class Panel:
     title: str
     axis: str
-    limits: tuple[float, float]
-    ticks: Sequence[float]
+    most: float = math.inf
+    """Where the axis can end."""
 
 
 PANELS = (
-    Panel("sparsity", "selected features (%)", (0.06, 700), (0.1, 1, 10, 100)),
+    Panel("sparsity", "selected features (%)", most=200),
     # The caption says "runtime", section 4.1 that it is the time of inference.
-    Panel("runtime", "inference time (ms per sample)", (0.01, 3), (0.03, 0.1, 0.3, 1)),
-    Panel("size", "trainable parameters (million)", (0.27, 6.5), (0.5, 1, 2, 4)),
+    Panel("runtime", "inference time (ms per sample)"),
+    Panel("size", "trainable parameters (million)"),
 )
+ROOM = 0.12
+"""Of the width of a panel, left and right of its points."""
 
 
 @dataclass(frozen=True)
@@ -94,12 +97,16 @@ def read(store: Store) -> Shown:
 def draw(shown: Shown) -> Figure:
     rows, have = shown.rows, shown.have
     figure = style.figure(style.TWO_COLUMNS, 0.6 + 2.5 * len(rows))
-    grid = figure.subplots(len(rows), 3, sharey=True, squeeze=False)
+    grid = figure.subplots(len(rows), 3, sharex="col", sharey=True, squeeze=False)
     for i, (title, hollow, filled) in enumerate(rows):
         grid[i][0].set_ylabel(f"{title}\nnormalised accuracy")
         for j, panel in enumerate(PANELS):
             _axes(grid[i][j], panel, "abcdef"[3 * i + j], last=i == len(rows) - 1)
             style.pairs(grid[i][j], hollow[j], filled[j])
+    for j, panel in enumerate(PANELS):
+        _limits(
+            grid[0][j], panel, [x for row in rows for side in row[1:] for x, _ in side[j].values()]
+        )
     if have:
         style.legend_above(grid[1][2], *style.sides())
     style.note(figure, RULER, *_missing(shown))
@@ -123,7 +130,7 @@ def _ours(table: Table, store: Store) -> Side:
     measured = {
         (line.printed.metric, line.printed.method, line.printed.dataset): ours.mean
         for line in ledger.lines(store, [TIMES, SIZES])
-        if (ours := line.ours[line.edition]).verdict.word != "not run"
+        if (ours := line.ours["rule"]).verdict.word != "not run"
     }
     return Side(
         lambda m, d: numbers.mean(table, m, d),
@@ -138,14 +145,14 @@ def _ours(table: Table, store: Store) -> Side:
 
 def normalised(accuracy: Value, method: str, datasets: Sequence[str]) -> float | None:
     """Mean over datasets of an accuracy between the paper's worst (0) and best (1) method."""
-    places = []
-    for dataset in datasets:
-        value = accuracy(method, dataset)
-        scores = [c.mean for c in paper.cells(ACCURACIES) if c.dataset == dataset]
-        known = [score for score in scores if score is not None]
-        if value is not None:
-            places.append((value - min(known)) / (max(known) - min(known)))
+    places = _all([_place(accuracy(method, dataset), dataset) for dataset in datasets])
     return fmean(places) if places else None
+
+
+def _place(accuracy: float | None, dataset: str) -> float | None:
+    scores = [c.mean for c in paper.cells(ACCURACIES) if c.dataset == dataset]
+    known = [score for score in scores if score is not None]
+    return None if accuracy is None else (accuracy - min(known)) / (max(known) - min(known))
 
 
 def _panels(side: Side, methods: Sequence[str], datasets: Sequence[str]) -> list[Points]:
@@ -179,13 +186,20 @@ def _all(values: Sequence[float | None]) -> list[float] | None:
 def _axes(axes: Axes, panel: Panel, letter: str, last: bool) -> None:
     style.panel(axes, letter, panel.title)
     axes.set_xscale("log")
-    axes.set_xlim(*panel.limits)
-    axes.set_xticks(panel.ticks, [f"{tick:g}" for tick in panel.ticks])
-    axes.minorticks_off()
+    axes.tick_params(labelbottom=True)  # of both rows
     axes.set_ylim(-0.05, 1.15)
     axes.set_yticks([0, 0.25, 0.5, 0.75, 1])
     if last:
         axes.set_xlabel(panel.axis)
+
+
+def _limits(axes: Axes, panel: Panel, places: Sequence[float]) -> None:
+    """The same for both rows, as narrow as the points allow."""
+    low, high = math.log(min(places)), math.log(max(places))
+    room = ROOM * (high - low)
+    ends = math.exp(low - room), min(math.exp(high + room), panel.most)
+    axes.set_xlim(*ends)
+    style.log_ticks(axes.xaxis, *ends)
 
 
 def _names(axes: Axes, hollow: Points, filled: Points) -> None:
@@ -202,7 +216,11 @@ def _missing(shown: Shown) -> list[str]:
     never = [m for m, n in shown.some.items() if not n]
     rest = [m for m in shown.timed if m in have and m not in ours[1]]
     unprinted = [m for m in ours[0] if m not in theirs[0]]
+    dashes = _dashes()
     return [
+        f"Without the paper's {_named(dashes)}, whose accuracies it does not print on all datasets."
+        if dashes
+        else "",
         f"Ours: {', '.join(datasets)}." if 0 < len(datasets) < len(paper.DATASETS) else "",
         f"In d ours alone, since the paper prints no features of {_named(unprinted)}."
         if unprinted
@@ -213,6 +231,12 @@ def _missing(shown: Shown) -> list[str]:
         numbers.missing(never, "table2"),
         f"Not timed yet: {_named(rest)}." if rest else "",
     ]
+
+
+def _dashes() -> list[str]:
+    """Methods for which the paper prints a dash somewhere."""
+    blank = {cell.method for cell in paper.cells(ACCURACIES) if cell.dataset and cell.mean is None}
+    return [method for method in paper.METHODS if method in blank]
 
 
 def _named(methods: Sequence[str]) -> str:

@@ -31,6 +31,10 @@ DATASETS = ("syn1", "syn2", "syn3")
 SHADES = ("#2b2b2b", "#7a7a7a", "#bdbdbd")
 """Of the bars of the three datasets; colours are the methods'."""
 
+PAPER: Any = {"marker": "D", "ms": 3, "ls": "", "mfc": "white", "mec": style.BLACK, "mew": 0.8}
+FLAT = 3
+"""Points: the height of a bar that has none."""
+
 SMALL: Any = {"fontsize": style.SMALL, "color": style.GREY}
 
 Value = Callable[[str, str, Metric], float | None]
@@ -71,20 +75,20 @@ def read(store: Store) -> Shown:
 
 def draw(shown: Shown) -> Figure:
     rows, methods, have = shown.rows, shown.methods, shown.have
-    figure = style.figure(style.TWO_COLUMNS, 0.6 + 2.3 * len(rows))
+    figure = style.figure(style.TWO_COLUMNS, 0.6 + 2.6 * len(rows))
     grid = figure.subplots(len(rows), 2, squeeze=False, width_ratios=(1, 1.35))
     for i, (title, hollow, filled, bars_, beside) in enumerate(rows):
         _scatter(grid[i][0], title, "ac"[i], hollow, filled)
-        _bars(grid[i][1], "bd"[i], methods, bars_, beside)
+        side = "paper" if i == 0 else "ours"
+        _bars(grid[i][1], "bd"[i], f"rank difference, {side}", methods, bars_, beside)
     grid[-1][0].set_xlabel("normalised F1 of selected features")
-    _methods(grid[-1][1], methods)
     _legends(grid)
     absent = [method for method in methods if method not in have]
     style.note(
         figure,
         "Normalised per dataset: 0 is the worst and 1 the best number shown"
         + (" (in c of both sides)." if len(rows) > 1 else "."),
-        "Bars that point up: better predictions than features. 0: the two ranks are equal.",
+        "Bars that point up: better predictions than features. Flat: the two ranks are equal.",
         f"Ranks in d are among the {len(have)} methods shown." if absent and len(rows) > 1 else "",
         numbers.missing(absent, f"table{TABLE}"),
     )
@@ -179,8 +183,10 @@ def _scatter(axes: Axes, title: str, letter: str, hollow: Points, filled: Points
     axes.set_yticks([0, 0.25, 0.5, 0.75, 1])
 
 
-def _bars(axes: Axes, letter: str, methods: Sequence[str], bars: Bars, beside: Bars) -> None:
-    style.panel(axes, letter, "rank difference")
+def _bars(
+    axes: Axes, letter: str, title: str, methods: Sequence[str], bars: Bars, beside: Bars
+) -> None:
+    style.panel(axes, letter, title)
     axes.set_ylabel("F1 rank \N{MINUS SIGN} accuracy rank")
     width = 0.26
     for i, method in enumerate(methods):
@@ -189,34 +195,28 @@ def _bars(axes: Axes, letter: str, methods: Sequence[str], bars: Bars, beside: B
         for j, value in enumerate(bars.get(method, ())):
             x = i + (j - 1) * width
             axes.bar(x, value, width * 0.9, color=SHADES[j], linewidth=0, zorder=2)
-            theirs = beside[method][j] if method in beside else None
             if value == 0:  # is a value too, and would not be seen
-                above = theirs is None or not 0 < theirs < 3
-                y, va = (0.25, "bottom") if above else (-0.25, "top")
-                axes.text(x, y, "0", ha="center", va=va, **SMALL)
-            if theirs is not None:
-                axes.plot(x, theirs, "D", ms=3, mfc="white", mec=style.VERMILION, mew=0.8, zorder=3)
+                ends = x - 0.45 * width, x + 0.45 * width
+                axes.plot(ends, (0, 0), color=SHADES[j], lw=FLAT, solid_capstyle="butt", zorder=2)
+            if method in beside:
+                axes.plot(x, beside[method][j], **PAPER, zorder=3)
+        if i:
+            axes.axvline(i - 0.5, color=style.PALE, linewidth=0.4, zorder=0.5)
     axes.axhline(0, color=style.BLACK, linewidth=0.6, zorder=1)
     axes.set_xlim(-0.6, len(methods) - 0.4)
     axes.set_ylim(-9, 9)
     axes.set_yticks(range(-8, 9, 4))
-    axes.set_xticks(range(len(methods)), [""] * len(methods))
     axes.tick_params(axis="x", length=0)
     axes.grid(visible=False, axis="x")
-
-
-def _methods(axes: Axes, methods: Sequence[str]) -> None:
-    """Name the groups of bars, below the last panel only."""
     names = [style.label(method) for method in methods]
     axes.set_xticks(range(len(methods)), names, rotation=35, ha="right", rotation_mode="anchor")
     style.stand_out(axes.get_xticklabels(), methods)
 
 
 def _legends(grid: Any) -> None:
-    """The datasets above b; what is the paper's and what ours above c and d."""
+    """The datasets above b; what is the paper's and what ours above c, and whose the diamonds are above d."""
     shades: list[Artist] = [Patch(color=shade, linewidth=0) for shade in SHADES]
     style.legend_above(grid[0][1], shades, ["Syn1", "Syn2", "Syn3"])
     if len(grid) > 1:
-        diamond = Line2D([], [], marker="D", ms=3, ls="", mfc="white", mec=style.VERMILION)
         style.legend_above(grid[1][0], *style.sides())
-        style.legend_above(grid[1][1], [diamond, Patch(color=SHADES[1])], ["paper", "ours"])
+        style.legend_above(grid[1][1], [Line2D([], [], **PAPER)], ["paper, same methods"])

@@ -41,11 +41,11 @@ def draw(data: Shown) -> Figure:
     ):
         style.panel(axes, letter, title)
         axes.set_xlabel("UMAP 1")
+        axes.set_ylabel("UMAP 2", labelpad=2)
         axes.set_xticks([])
         axes.set_yticks([])
         _prototypes(axes, shown, explained, names)
         _query(axes, explained, LOOKS[names[explained.predictions[QUERY]]])
-    whole.set_ylabel("UMAP 2", labelpad=2)
     whole.margins(0.08)
     _enlarge(whole, near, explained)
     _nearest(near, explained)

@@ -36,7 +36,7 @@ class Behaviour:
 
 
 BEHAVIOURS = (
-    Behaviour("both selected", True, True, style.VERMILION),
+    Behaviour("both selected", True, True, style.WINE),
     Behaviour("locally dropped", True, False, "#f6e3b4"),
     Behaviour("locally recovered", False, True, style.BLUE),
     Behaviour("both dropped", False, False, "#ececec"),

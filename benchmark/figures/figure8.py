@@ -1,7 +1,8 @@
 """Figure 8: the share of all features that each method selects for a sample, dataset by dataset.
 
-The whiskers are the standard deviation between samples, mean over runs, as the paper's. A global method
-selects the same features for all samples and has none.
+The whiskers are the standard deviation between samples, mean over runs, as the paper's. They go up alone:
+downwards many reach zero, which a logarithmic axis has not. A global method selects the same features for
+all samples and has none.
 """
 
 from __future__ import annotations
@@ -21,8 +22,12 @@ from benchmark.tables.table import Table
 TABLE = 10
 LEAST = 0.01
 """Per cent: where the axis begins."""
-SHORT = 0.5
-"""Of the mean: where a whisker that reaches zero, which a logarithmic axis has not, ends in an arrow."""
+ASIDE = 0.21
+"""How far the paper's point is above the middle of a row, and ours below."""
+LARGEST = 5.0
+"""Points: of a marker, else the two of a row would meet."""
+
+NO_DATA, NOT_RUN = "no data", "not run"
 
 Cell = tuple[float, float]
 """A share and its standard deviation, in per cent of all features."""
@@ -37,6 +42,8 @@ class Shown:
     """Of each dataset."""
     printed: dict[tuple[str, str], Cell | None]
     ours: dict[tuple[str, str], Cell | None]
+    why: dict[tuple[str, str], str]
+    """In a word or two, why there is none of ours."""
 
     def any(self, method: str) -> bool:
         """Whether we have some cell of a method."""
@@ -45,7 +52,14 @@ class Shown:
     def run(self, dataset: str) -> str:
         """How many methods we have a cell of on a dataset."""
         number = sum(self.ours[method, dataset] is not None for method in self.methods)
-        return f"{number} of {len(self.methods)} methods" if number else "not run"
+        return f"{number} of {len(self.methods)} methods" if number else self.blank(dataset)
+
+    def blank(self, dataset: str) -> str:
+        """Why a dataset has no cell of ours; empty if it has one."""
+        if any(self.ours[method, dataset] for method in self.methods):
+            return ""
+        words = {self.why[method, dataset] for method in self.methods}
+        return NO_DATA if words == {NO_DATA} else NOT_RUN
 
 
 def read(store: Store) -> Shown:
@@ -57,6 +71,7 @@ def read(store: Store) -> Shown:
         {dataset: numbers.dimension(dataset) for dataset in paper.DATASETS},
         {place: _printed(*place) for place in places},
         {place: _ours(table, *place) for place in places},
+        {place: _why(table, *place) for place in places},
     )
     named = numbers.methods_of(TABLE)
     return replace(found, methods=[m for m in selecting if m in named or found.any(m)])
@@ -64,18 +79,18 @@ def read(store: Store) -> Shown:
 
 def draw(data: Shown) -> Figure:
     shown = data.methods
-    figure = style.figure(style.TWO_COLUMNS, 0.9 + 0.33 * len(shown))
+    figure = style.figure(style.TWO_COLUMNS, 0.9 + 0.36 * len(shown))
     grid = figure.subplots(2, 4, sharex=True, sharey=True).flatten()
     for axes, dataset in zip(grid, paper.DATASETS, strict=False):
-        some = any(data.ours[method, dataset] for method in shown)
+        some = not data.blank(dataset)
         title = f"{dataset}, {data.features[dataset]:,} features\nours: {data.run(dataset)}"
         axes.set_title(title, loc="left", fontsize=style.SMALL)
         _axes(axes, shown)
         for row, method in enumerate(shown):
             theirs, ours = data.printed[method, dataset], data.ours[method, dataset]
-            _point(axes, row - 0.17, method, theirs, hollow=True)
-            _point(axes, row + 0.17, method, ours, hollow=False)
-            _blank(axes, row, theirs, ours, some)
+            _point(axes, row - ASIDE, method, theirs, hollow=True)
+            _point(axes, row + ASIDE, method, ours, hollow=False)
+            _blank(axes, row, theirs, ours, data.why[method, dataset] if some else "")
     for axes in (grid[0], grid[4]):
         style.stand_out(axes.get_yticklabels(), shown)
     _explain(grid[-1])
@@ -83,13 +98,19 @@ def draw(data: Shown) -> Figure:
         axes.set_xlabel("selected features (%)")
     grid[3].tick_params(labelbottom=True)  # nothing is below it
     absent = [m for m in shown if not data.any(m)]
-    empty = [d for d in paper.DATASETS if all(data.ours[m, d] is None for m in shown)]
     style.note(
         figure,
         numbers.missing(absent, f"table{TABLE}"),
-        f"No runs on {', '.join(empty)} (`python -m benchmark data status`)." if empty else "",
+        _empty(data, NOT_RUN, numbers.command(f"table{TABLE}")),
+        _empty(data, NO_DATA, "`python -m benchmark data status`"),
     )
     return figure
+
+
+def _empty(data: Shown, word: str, command: str) -> str:
+    """A sentence on the datasets that have no cell of ours for this reason."""
+    datasets = [dataset for dataset in paper.DATASETS if data.blank(dataset) == word]
+    return f"{word.capitalize()}: {', '.join(datasets)} ({command})." if datasets else ""
 
 
 def _printed(method: str, dataset: str) -> Cell | None:
@@ -100,6 +121,14 @@ def _printed(method: str, dataset: str) -> Cell | None:
 def _ours(table: Table, method: str, dataset: str) -> Cell | None:
     value = numbers.mean(table, method, dataset, numbers.FEATURES)
     return _share(value, numbers.mean(table, method, dataset, numbers.SPREAD), dataset)
+
+
+def _why(table: Table, method: str, dataset: str) -> str:
+    result = table.results.get((method, dataset, numbers.FEATURES.name, numbers.EDITION))
+    if result is None or result.gap is None:
+        return NOT_RUN
+    some = {"incomplete": f"{result.n} of {result.planned} runs", "failed": "failed"}
+    return {"data unavailable": NO_DATA, **some}.get(result.gap.word, NOT_RUN)
 
 
 def _share(value: float | None, spread: float | None, dataset: str) -> Cell | None:
@@ -128,19 +157,15 @@ def _point(axes: Axes, row: float, method: str, cell: Cell | None, hollow: bool)
         return
     look, (share, spread) = style.look(method), cell
     if spread:
-        zero = share - spread < LEAST
-        ends = SHORT * share if zero else share - spread, share + spread
-        axes.plot(ends, (row, row), color=look.colour, linewidth=0.7)
-        if zero:
-            axes.plot(ends[0], row, "<", ms=2.5, mew=0, color=look.colour)
+        axes.plot((share, share + spread), (row, row), color=look.colour, linewidth=0.7)
     face = {"mfc": "white", "mew": 0.8} if hollow else {"mew": 0.0}
-    size = 0.75 * look.size
+    size = min(0.75 * look.size, LARGEST)
     axes.plot(max(share, LEAST), row, look.marker, ms=size, color=look.colour, **face)
 
 
-def _blank(axes: Axes, row: int, theirs: Cell | None, ours: Cell | None, some: bool) -> None:
+def _blank(axes: Axes, row: int, theirs: Cell | None, ours: Cell | None, why: str) -> None:
     """Why a row has no point of one side, or of both, where the title does not say so."""
-    reasons = ["not run"] * (some and ours is None) + ["not printed"] * (theirs is None)
+    reasons = [why] * bool(why and ours is None) + ["not printed"] * (theirs is None)
     shares = [cell[0] for cell in (theirs, ours) if cell]
     if reasons:  # at the end that is further from the point
         style.say(axes, row, ", ".join(reasons), right=not shares or max(shares) < 3)
@@ -150,6 +175,5 @@ def _explain(axes: Axes) -> None:
     axes.set_axis_off()
     handles, words = style.sides()
     handles.append(Line2D([], [], color=style.BLACK, linewidth=0.7))
-    handles.append(Line2D([], [], marker="<", ms=2.5, color=style.BLACK, linewidth=0.7))
-    words += ["± between samples", "± that reaches zero"]
+    words.append("up to + standard\ndeviation between\nsamples")
     axes.legend(handles, words, loc="center left")

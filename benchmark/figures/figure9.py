@@ -116,7 +116,7 @@ def _classes(axes: Axes, labels: NDArray[np.int64], names: list[str]) -> None:
     sizes = np.bincount(labels, minlength=len(names))
     ends = np.cumsum(sizes)
     for end in ends[:-1]:
-        axes.axhline(end, color=style.VERMILION, linewidth=0.8, linestyle=(0, (4, 2)))
+        axes.axhline(end, color=style.ORANGE, linewidth=0.8, linestyle=(0, (4, 2)))
     axes.set_yticks(ends - sizes / 2, names)
     axes.tick_params(axis="y", length=0, pad=2)
 
@@ -147,6 +147,7 @@ def _note(found: Mapping[tuple[str, str], Specimen], datasets: list[str]) -> lis
     others = [dataset for dataset in paper.DATASETS if dataset not in datasets]
     return [
         f"Test samples of {' and '.join(sorted(splits))}; open: mean number of open gates.",
+        "Each panel sorts the features for itself: a place along the axis is another one in each.",
         f"Default settings, not tuned: {style.several(untuned, 4)}." if untuned else "",
         f"Not fitted yet: `{command}`." if absent else "",
         f"Only {', '.join(datasets)}: nothing fitted on {', '.join(others)} (`python -m benchmark specimen --models "

@@ -9,7 +9,7 @@ from benchmark.figures import style
 from benchmark.judge.genes import Genes
 
 MOST = 20
-COLOURS = (style.BLUE, style.ORANGE, style.GREEN, style.PURPLE, style.SKY, style.VERMILION)
+COLOURS = (style.BLUE, style.ORANGE, style.GREEN, style.PURPLE, style.SKY, style.WINE)
 
 
 def draw(found: Genes) -> Figure:

@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 from matplotlib.text import Annotation
 
 from benchmark.figures import style
-from benchmark.figures.style import BLACK, SMALL
+from benchmark.figures.style import BLACK, GREY, SMALL
 
 Point = tuple[float, float]
 
@@ -242,4 +242,5 @@ def _line(axes: Axes, name: Name, centre: Point, box: Box, scale: float) -> None
     share = max(0.0, 1 - 1.5 * scale / length)
     end = centre[0] + share * (x - centre[0]), centre[1] + share * (y - centre[1])
     near = axes.transData.inverted().transform(end)
-    axes.plot([name.x, near[0]], [name.y, near[1]], color=name.colour, linewidth=0.4, zorder=1.5)
+    # Grey, else it could be taken for a line between two points.
+    axes.plot([name.x, near[0]], [name.y, near[1]], color=GREY, linewidth=0.4, zorder=1.5)

@@ -7,7 +7,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
 
 from benchmark.figures import style
 from benchmark.judge.answer import TABLE, Lead, leads
@@ -20,7 +22,7 @@ from benchmark.tables.build import build_from
 class Shown:
     leads: list[Lead]
     others: tuple[str, ...]
-    """Datasets without runs."""
+    """Datasets without a lead."""
 
 
 def read(store: Store) -> Shown:
@@ -36,16 +38,16 @@ def read(store: Store) -> Shown:
 
 
 def draw(shown: Shown) -> Figure:
-    figure = style.figure(style.TWO_COLUMNS, 0.95 + 0.34 * len(shown.leads))
+    figure = style.figure(style.TWO_COLUMNS, 1.15 + 0.4 * len(shown.leads))
     axes = figure.subplots()
     own = style.look("protogate")
     axes.axvline(0, color=style.GREY, linewidth=0.8, zorder=1)
     for place, lead in enumerate(shown.leads):
         axes.plot([lead.low, lead.high], [place + 0.14] * 2, color=own.colour, linewidth=1.6)
-        axes.plot(lead.ours, place + 0.14, own.marker, ms=own.size, color=own.colour, mec="white")
+        axes.plot(lead.ours, place + 0.14, own.marker, ms=own.size, **style.face(own, False))
         told = f"ours {_signed(lead.ours)} against {lead.other}"
         if lead.paper is not None:
-            axes.plot(lead.paper, place - 0.18, "D", ms=4, color=style.BLACK)
+            axes.plot(lead.paper, place - 0.18, own.marker, ms=own.size, **style.face(own, True))
             told = f"paper {_signed(lead.paper)} against {lead.paper_other}\n{told}"
         axes.annotate(
             told,
@@ -58,16 +60,32 @@ def draw(shown: Shown) -> Figure:
     axes.set_ylim(len(shown.leads) - 0.45, -0.55)
     axes.grid(visible=False, axis="y")
     axes.set_xlabel("ProtoGate minus the best other method (points of balanced accuracy)")
-    axes.plot([], [], "D", ms=4, color=style.BLACK, label="paper")
-    axes.plot([], [], own.marker, ms=own.size, color=own.colour, label="ours, 95 % interval")
-    figure.legend(loc="outside upper left", ncols=2)
+    _directions(axes)
+    handles = [
+        Line2D([], [], ls="", marker=own.marker, ms=own.size, **style.face(own, True)),
+        Line2D([], [], lw=1.6, marker=own.marker, ms=own.size, **style.face(own, False)),
+    ]
+    words = ["paper", "ours, 95 % interval"]
+    figure.legend(handles, words, loc="outside upper left", ncols=2, handlelength=2.6)
     style.note(
         figure,
-        "Intervals of the paired runs, corrected for the rows that they share. Only methods complete on "
-        "a dataset count.",
-        f"No runs: {', '.join(shown.others)}." * bool(shown.others),
+        "Intervals of the paired runs, corrected for the rows that they share, not for the choice of the "
+        "best other method after seeing the runs. Only methods complete on a dataset count.",
+        f"ProtoGate or all others incomplete: {', '.join(shown.others)}." * bool(shown.others),
     )
     return figure
+
+
+def _directions(axes: Axes) -> None:
+    """Which side of zero is which."""
+    for word, shift, align in (
+        ("\N{LEFTWARDS ARROW} behind", -4, "right"),
+        ("ahead \N{RIGHTWARDS ARROW}", 4, "left"),
+    ):
+        axes.annotate(
+            word, (0, 1), (shift, 2), ("data", "axes fraction"), "offset points",
+            ha=align, va="bottom", fontsize=style.SMALL, color=style.GREY,
+        )  # fmt: skip
 
 
 def _signed(points: float) -> str:

@@ -1,7 +1,8 @@
 """All printed cells against ours: on the diagonal we have the paper's number.
 
 One panel per kind of number, since features are counted, times measured and accuracies compared on
-scales of their own. The colour is the ledger's verdict (`python -m benchmark compare`).
+scales of their own. The colour is the verdict on our runs by the paper's rule: settings recovered from
+the print have its digits on purpose. What the paper prints in several tables is one point.
 """
 
 from __future__ import annotations
@@ -13,12 +14,16 @@ from dataclasses import dataclass
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
+from matplotlib.ticker import MaxNLocator
 
 from benchmark.figures import labels, style
 from benchmark.judge.cells import ledger
-from benchmark.judge.cells.ledger import Line
+from benchmark.judge.cells.counts import distinct
+from benchmark.judge.cells.ledger import Line, Ours
+from benchmark.paper import Printed
 from benchmark.runner.records import Store
 from benchmark.tables.recipes import read_recipe
+from benchmark.tables.verdict import JUDGED
 
 NAMED = 4
 """Accuracies that are named because they are furthest from the paper's."""
@@ -28,40 +33,50 @@ NAMED = 4
 class Panel:
     """The cells of some metrics, on one pair of axes."""
 
-    title: str
-    metrics: tuple[str, ...]
+    metrics: Mapping[str, str]
+    """By name, what a reader calls them."""
     log: bool = False
+
+    def title(self, cells: Sequence[Point]) -> str:
+        """Names what is drawn; where nothing is, what would be."""
+        drawn = {point.metric for point in cells} or self.metrics.keys()
+        return ", ".join(dict.fromkeys(word for m, word in self.metrics.items() if m in drawn))
 
 
 PANELS = (
-    Panel("balanced accuracy (%)", ("balanced_accuracy",)),
-    Panel("selected features", ("selected_features",), log=True),
-    Panel("F1 of selection", ("f1_select",)),
-    Panel("rank, rank difference", ("mean_rank", "rank_difference")),
+    Panel({"balanced_accuracy": "balanced accuracy (%)"}),
+    Panel({"selected_features": "selected features"}, log=True),
+    Panel({"f1_select": "F1 of selection"}),
+    Panel({"mean_rank": "mean rank", "rank_difference": "rank difference"}),
     Panel(
-        "time (s or ms)",
-        ("train_seconds_per_epoch", "train_ms_per_epoch", "inference_ms_per_sample"),
+        dict.fromkeys(
+            ("train_seconds_per_epoch", "train_ms_per_epoch", "inference_ms_per_sample"),
+            "time (s or ms)",
+        ),
         log=True,
     ),
-    Panel("share, ADTM (%)", ("proportion_percent", "adtm_percent")),
-    Panel("million parameters", ("trainable_parameters_millions",), log=True),
+    Panel({"proportion_percent": "share (%)", "adtm_percent": "ADTM (%)"}),
+    Panel({"trainable_parameters_millions": "million parameters"}, log=True),
 )
+ACCURACIES = 0
+"""The panel that README counts the verdicts of."""
 
 LOOKS = {
     "equal": style.Look(style.BLUE, "o", 4),
     "equivalent": style.Look(style.SKY, "o", 4),
     "inconclusive": style.Look(style.GREY, "o", 3.5),
-    "different": style.Look(style.VERMILION, "X", 4.5),
+    "different": style.Look(style.ORANGE, "X", 4.5),
     ledger.INCONSISTENT: style.Look(style.PURPLE, "D", 3.5),
-    "other hardware": style.Look(style.GREY, "D", 3),
+    "other hardware": style.Look(style.OLIVE, "D", 3),
 }
 """How the verdicts that compare are drawn; the others have nothing to compare."""
 
 
 @dataclass(frozen=True)
 class Point:
-    """A printed cell with ours beside it."""
+    """What the paper prints of an experiment, with ours beside it."""
 
+    metric: str
     paper: float
     ours: float
     word: str
@@ -73,45 +88,59 @@ class Point:
 class Shown:
     panels: list[list[Point]]
     """In the order of PANELS."""
-    printed: list[int]
-    """How many cells of each panel the paper prints."""
+    cells: list[tuple[int, int]]
+    """How many printed cells of each panel its points stand for, and how many there are."""
     whole: int
-    """How many it prints at all."""
+    """How many the paper prints at all."""
     elsewhere: dict[str, int]
-    """Verdicts on cells without a point, so that the legend and the ledger add up."""
+    """Verdicts on experiments without a point, so that the legend and the answer add up."""
 
 
 def read(store: Store) -> Shown:
     lines = ledger.lines(store)
-    panels = [compared(lines, panel) for panel in PANELS]
-    verdicts = Counter(line.verdict.word for line in lines)
+    # A print that the audit doubts comes last: the same number may be printed right elsewhere.
+    sure = sorted(lines, key=lambda line: line.ours["rule"].verdict.word not in JUDGED)
+    experiments = distinct(sure, LOOKS)
+    panels = [compared(experiments, panel) for panel in PANELS]
+    verdicts = Counter(line.ours["rule"].verdict.word for line in experiments)
     verdicts.subtract(point.word for points in panels for point in points)
     return Shown(
         panels,
-        [sum(line.printed.metric in panel.metrics for line in lines) for panel in PANELS],
+        [
+            (
+                len(compared(lines, panel)),
+                sum(line.printed.metric in panel.metrics for line in lines),
+            )
+            for panel in PANELS
+        ],
         len(lines),
         {word: verdicts[word] for word in LOOKS if verdicts[word]},
     )
 
 
 def draw(data: Shown) -> Figure:
-    figure = style.figure(style.TWO_COLUMNS, 3.7)
+    figure = style.figure(style.TWO_COLUMNS, 4.2)
     places = figure.subplot_mosaic([[0, 0, 1, 2, 3], [0, 0, 4, 5, 6]], width_ratios=(1, 1, 1, 1, 1))
     for i, (panel, cells) in enumerate(zip(PANELS, data.panels, strict=True)):
         axes = places[i]
         size = style.TEXT if i == 0 else style.SMALL
-        axes.set_title(panel.title, loc="left", fontsize=size, pad=12)
-        _count(axes, f"{len(cells)} of {data.printed[i]}")
+        axes.set_title(panel.title(cells), loc="left", fontsize=size, pad=12)
+        shown, printed = data.cells[i]
+        points = f"{len(cells)} for " if len(cells) < shown else ""
+        _count(axes, f"{points}{shown} of {printed} cells")
         _diagonal(axes, cells, panel)
         _points(axes, cells)
-    places[0].set_xlabel("paper")
-    places[0].set_ylabel("ours")
+        axes.set_xlabel("paper", fontsize=size, labelpad=1)
+        axes.set_ylabel("ours", fontsize=size, labelpad=1)
     every = [point for cells in data.panels for point in cells]
     _legend(figure, every)
     style.note(
         figure,
-        f"{len(every)} of {data.whole} printed cells have a complete number of ours beside them; "
-        f"`python -m benchmark compare` says why for the others.",
+        f"{len(every)} points for {sum(shown for shown, _ in data.cells)} of {data.whole} printed cells: "
+        "what the paper prints in several tables is one point, run by the paper's rule. "
+        "`python -m benchmark compare` says why others have none.",
+        f"Balanced accuracy: {_counted(Counter(point.word for point in data.panels[ACCURACIES]))}.",
+        "Mean rank: the paper's too is over the methods and datasets that we have.",
         _elsewhere(data.elsewhere),
     )
     style.settle(figure)
@@ -122,20 +151,33 @@ def draw(data: Shown) -> Figure:
 def compared(lines: Sequence[Line], panel: Panel) -> list[Point]:
     """The panel's cells that both sides have a number for."""
     return [
-        Point(line.printed.mean, ours, line.verdict.word, line.verdict.difference, _title(line))
+        Point(
+            line.printed.metric,
+            theirs,
+            ours.mean,
+            ours.verdict.word,
+            ours.mean - theirs,
+            _title(line),
+        )
         for line in lines
         if line.printed.metric in panel.metrics
-        and line.printed.mean is not None
-        and line.verdict.word in LOOKS
-        # A cell that the audit doubts keeps its word even where our runs are not complete.
-        and line.verdict.difference is not None
-        # Our number in the edition that the cell is judged by.
-        and (ours := line.ours[line.edition].mean) is not None
+        and (ours := line.ours["rule"]).verdict.word in LOOKS
+        and ours.mean is not None
+        and (theirs := _theirs(line.printed, ours)) is not None
     ]
 
 
+def _theirs(printed: Printed, ours: Ours) -> float | None:
+    """What the verdict compares ours with; None if that is nothing: a cell that the audit doubts keeps
+    its word even where our runs are not complete."""
+    if ours.mean is None or ours.verdict.difference is None:
+        return None
+    # The printed rank is among other methods, on other datasets.
+    return ours.mean - ours.verdict.difference if printed.metric == "mean_rank" else printed.mean
+
+
 def _count(axes: Axes, text: str) -> None:
-    """How many of the panel's cells are drawn, between its title and its points."""
+    """How many of the panel's cells its points stand for, between its title and its points."""
     axes.annotate(
         text,
         (0, 1),
@@ -150,8 +192,14 @@ def _count(axes: Axes, text: str) -> None:
 def _elsewhere(counts: Mapping[str, int]) -> str:
     if not counts:
         return ""
-    words = ", ".join(f"{number} {word}" for word, number in counts.items())
-    return f"Verdicts on cells without a point (a number is missing, or settings were counted): {words}."
+    return (
+        "Verdicts without a point (a number is missing, or settings were counted): "
+        f"{_counted(counts)}."
+    )
+
+
+def _counted(counts: Mapping[str, int]) -> str:
+    return ", ".join(f"{counts[word]} {word}" for word in LOOKS if counts.get(word)) or "none yet"
 
 
 def _diagonal(axes: Axes, cells: Sequence[Point], panel: Panel) -> None:
@@ -171,6 +219,13 @@ def _diagonal(axes: Axes, cells: Sequence[Point], panel: Panel) -> None:
         axes.set_yscale("log")
         for axis in (axes.xaxis, axes.yaxis):
             style.log_ticks(axis, low, high)
+    else:
+        ticks = [
+            t
+            for t in MaxNLocator(6, steps=[1, 2, 5, 10]).tick_values(low, high)
+            if low <= t <= high
+        ]
+        axes.set(xticks=ticks, yticks=ticks)
     axes.plot([low, high], [low, high], color=style.GREY, linewidth=0.6, zorder=1)
     axes.set_xlim(low, high)
     axes.set_ylim(low, high)
@@ -212,8 +267,10 @@ def _legend(figure: Figure, points: Sequence[Point]) -> None:
     handles, words = [], []
     for word, look in LOOKS.items():
         number = sum(point.word == word for point in points)
+        if not number:
+            continue
         handles.append(
             Line2D([], [], marker=look.marker, ms=look.size + 0.5, ls="", color=look.colour)
         )
         words.append(f"{word} ({number})")
-    figure.legend(handles, words, loc="outside upper left", ncols=len(words))
+    figure.legend(handles, words, loc="outside upper left", ncols=len(LOOKS))

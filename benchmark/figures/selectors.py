@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Sequence
 
 from benchmark import paper
 from benchmark.figures import style
@@ -14,10 +15,11 @@ from benchmark.tables.transferability import NONE, Transferability, Transferred
 
 TITLES = {
     "knn": "KNN",
-    "svm": "SVM, polynomial kernel",
-    "svm:kernel=rbf": "SVM, RBF kernel",
+    "svm": "polynomial SVM",
+    "svm:kernel=rbf": "RBF SVM",
 }
 """The printed SVM is the polynomial one; the paper's text says RBF."""
+COMMAND, DATA = "python -m benchmark reproduce table23", "data status"
 
 
 def find(store: Store) -> Transferability:
@@ -33,8 +35,7 @@ def read(store: Store) -> Transferability:
     if not any(cell.complete and cell.selector != NONE for cell in found.cells.values()):
         raise UserError(
             f"There are no complete runs of ProtoGate or its two halves in {store.root}.\n"
-            f"`python -m benchmark reproduce table23` does those that are missing; it can be "
-            f"interrupted and goes on from there."
+            f"`{COMMAND}` does those that are missing; it can be interrupted and goes on from there."
         )
     return found
 
@@ -49,21 +50,34 @@ def look(selector: str) -> style.Look:
 
 def missing(found: Transferability) -> list[str]:
     """Sentences on what is missing, one per command that helps."""
-    by_model: dict[tuple[str, str], list[tuple[Transferred, Gap]]] = defaultdict(list)
+    by_command: dict[str, list[Transferred]] = defaultdict(list)
     for cell in found.gaps:
         if cell.gap:
-            # Without data it does not matter for which model.
-            model = "" if cell.gap.command == "data status" else cell.model
-            by_model[cell.gap.command, model].append((cell, cell.gap))
-    # Models without the same datasets share a command, which then asks for nothing else.
-    together: dict[tuple[str, ...], list[tuple[Transferred, Gap]]] = defaultdict(list)
-    for (command, _), cells in by_model.items():
-        together[command, *dict.fromkeys(cell.dataset for cell, _ in cells)] += cells
-    sentences = []
-    for (_, *datasets), cells in together.items():
-        models = list(dict.fromkeys(cell.model for cell, _ in cells))
-        gap = cells[0][1]
-        away = gap.word == "data unavailable"
-        who = "No data" if away else f"Incomplete, {', '.join(models)}"
-        sentences.append(f"{who}: {', '.join(datasets)} (`{gap.remedy(models, datasets)}`).")
-    return sentences
+            by_command[_command(cell.gap)].append(cell)
+    return [_sentence(command, cells) for command, cells in by_command.items()]
+
+
+def _command(gap: Gap) -> str:
+    """`reproduce` tunes and runs whatever it needs; a short command, as a note has to have."""
+    return COMMAND if gap.command in ("tune", "run") else gap.command
+
+
+def _sentence(command: str, cells: Sequence[Transferred]) -> str:
+    lacks: dict[str, dict[str, None]] = defaultdict(dict)
+    for cell in cells:
+        name = TITLES[cell.simple] if cell.selector == NONE else label(cell.selector)
+        # Without data it does not matter for which model.
+        lacks["" if command == DATA else name][cell.dataset] = None
+    alike: dict[str, list[str]] = defaultdict(list)
+    for name, datasets in lacks.items():
+        alike[", ".join(datasets)].append(name)
+    if command == DATA:
+        what = f"No data: {', '.join(alike)}"
+    else:
+        parts = (f"{', '.join(names)} on {datasets}" for datasets, names in alike.items())
+        what = f"Incomplete: {'; '.join(parts)}"
+    gap = cells[0].gap
+    if command != COMMAND and gap:
+        models = dict.fromkeys(cell.model for cell in cells)
+        command = gap.remedy(models, dict.fromkeys(cell.dataset for cell in cells))
+    return f"{what} (`{command}`)." if command else f"{what}."

@@ -6,6 +6,7 @@ Drawn without pyplot, so that nothing depends on a display or on what was drawn 
 from __future__ import annotations
 
 import io
+import re
 import textwrap
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -32,6 +33,9 @@ ONE_COLUMN, TWO_COLUMNS = 3.25, 6.75
 TEXT, SMALL = 7.5, 6.5
 """Points at print size; nothing is smaller than SMALL."""
 DPI = 300
+FIXED = "\N{NO-BREAK SPACE}"
+SHORTEST = 0.25
+"""Of the width: the last line of a note that has several."""
 
 # Okabe and Ito's colours, which people with any common colour blindness can tell apart. Their
 # yellow is left out: it vanishes on white paper.
@@ -143,7 +147,7 @@ def label(method: str) -> str:
 
 
 DATASETS = {
-    "colon": Look(VERMILION, "o"),
+    "colon": Look(WINE, "o"),
     "lung": Look(BLUE, "s"),
     "meta-dr": Look(GREEN, "^", 5.5),
     "meta-pam": Look(PURPLE, "v", 5.5),
@@ -151,7 +155,8 @@ DATASETS = {
     "tcga-2y": Look(SKY, "P", 5.5),
     "toxicity": Look(BLACK, "X", 5.5),
 }
-"""The looks of the paper's datasets, where they and not the methods are told apart."""
+"""The looks of the paper's datasets, where they and not the methods are told apart; vermilion stays
+ProtoGate's."""
 
 
 # Figures -----------------------------------------------------------------------------------------
@@ -173,12 +178,32 @@ def panel(axes: Axes, letter: str, title: str = "") -> None:
 def note(figure: Figure, *sentences: str) -> None:
     """Small grey lines below the figure: what is missing and how to get it."""
     width = int(figure.get_size_inches()[0] * 72 / (0.54 * SMALL))
-    lines = [
-        line for s in sentences if s for line in textwrap.wrap(s, width, break_on_hyphens=False)
-    ]
+    lines = [line for sentence in sentences for line in wrapped(sentence, width)]
     if lines:
         text = "\n".join(lines).replace("$", r"\$")
         figure.supxlabel(text, x=0.005, ha="left", fontsize=SMALL, color=GREY)
+
+
+def wrapped(sentence: str, width: int) -> list[str]:
+    """A sentence in lines: commands stay whole where they fit, and no last line has a word alone."""
+    whole = re.sub(
+        "`[^`]*`",
+        lambda found: found[0].replace(" ", FIXED) if len(found[0]) < width else found[0],
+        sentence,
+    )
+    lines = _lines(whole, width)
+    for narrower in range(width, width // 2, -1):
+        tried = _lines(whole, narrower)
+        if len(tried) > len(lines):
+            break
+        if len(lines) < 2 or len(tried[-1]) > SHORTEST * width:
+            return tried
+    return lines
+
+
+def _lines(text: str, width: int) -> list[str]:
+    lines = textwrap.wrap(text, width, break_on_hyphens=False)
+    return [line.replace(FIXED, " ") for line in lines]
 
 
 def several(names: list[str], limit: int = 8) -> str:
@@ -193,11 +218,12 @@ Points = Mapping[str, tuple[float, float]]
 
 def pairs(axes: Axes, theirs: Points, ours: Points) -> None:
     """The paper's points hollow, ours filled, and a line between the two of a method."""
-    for method in [
-        method for method in theirs if method in ours
-    ]:  # in its colour, so that it can be followed
-        ends = zip(theirs[method], ours[method], strict=True)
-        axes.plot(*ends, color=look(method).colour, alpha=0.6, linewidth=0.8, zorder=1.5)
+    for method in [method for method in theirs if method in ours]:
+        seen = look(method)
+        line = {"arrowstyle": "-", "color": seen.colour, "alpha": 0.6, "lw": 0.8}
+        # In its colour, so that it can be followed, and not into the hollow marker.
+        shrink = {"shrinkA": seen.size / 2, "shrinkB": 0}
+        axes.annotate("", ours[method], theirs[method], arrowprops=line | shrink, zorder=1.5)
     # Large ones first: a star would hide a circle, a circle leaves the star's points to be seen.
     for points, hollow in ((theirs, True), (ours, False)):
         for method, (x, y) in points.items():
@@ -208,9 +234,9 @@ def pairs(axes: Axes, theirs: Points, ours: Points) -> None:
 
 
 def face(seen: Look, hollow: bool) -> dict[str, Any]:
-    """The paper's markers are hollow, ours filled."""
+    """The paper's markers are hollow, and hide none below them; ours are filled."""
     if hollow:
-        return {"mec": seen.colour, "mfc": "white", "mew": 0.9}
+        return {"mec": seen.colour, "mfc": "none", "mew": 0.9}
     return {"color": seen.colour, "mec": "white", "mew": 0.4}
 
 

@@ -166,7 +166,8 @@ def _beside_the_papers(
         return Verdict("not in paper", "the paper prints none of these cells")
     if methods < FEWEST_METHODS or len(pairs) < FEWEST_DATASETS:
         few = f"{methods} methods on {len(pairs)} datasets are too few to judge"
-        return Verdict("inconclusive", few, unpaired="inconclusive")
+        difference = sum(a - b for a, b in pairs) / len(pairs)
+        return Verdict("inconclusive", few, difference, unpaired="inconclusive")
     return compare_over_datasets([a for a, _ in pairs], [b for _, b in pairs], 2, ddof)
 
 

@@ -113,7 +113,7 @@ def to_text(rows: list[Row]) -> str:
 
 def _cell(name: str, value: Any) -> str:
     if name == "edition":
-        return EDITION_NAMES.get(value, value)
+        return EDITION_NAMES.get(value, str(value))
     if isinstance(value, dict):
         return ", ".join(f"{n} {kind}" for kind, n in value.items()) or "-"
     if isinstance(value, float):

@@ -7,10 +7,10 @@ Settings that were found by searching for the print are counted apart.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Container, Iterable, Sequence
 from dataclasses import dataclass, field
 
-from benchmark.judge.cells.ledger import Line, Ours
+from benchmark.judge.cells.ledger import Line
 from benchmark.tables.verdict import JUDGED
 
 ACCURACIES = "accuracies"
@@ -43,7 +43,8 @@ def by_kind(lines: Sequence[Line]) -> dict[str, Count]:
     """What was found by the paper's rule; kinds without any comparison are left out."""
     found = {}
     for kind, metrics in KINDS.items():
-        mine = list(_distinct([line for line in lines if line.printed.metric in metrics]))
+        chosen = distinct(line for line in lines if line.printed.metric in metrics)
+        mine = [line.ours["rule"] for line in chosen]
         if mine:
             found[kind] = Count(
                 _ordered(ours.verdict.word for ours in mine),
@@ -51,6 +52,17 @@ def by_kind(lines: Sequence[Line]) -> dict[str, Count]:
                 sum(not ours.by_rule for ours in mine),
             )
     return found
+
+
+def distinct(lines: Iterable[Line], words: Container[str] = JUDGED) -> list[Line]:
+    """The lines with such a verdict on a printed number; one that the paper prints in several tables
+    is there once, where it is printed first."""
+    found: dict[str, Line] = {}
+    for line in lines:
+        ours = line.ours["rule"]
+        if ours.verdict.word in words and line.printed.mean is not None:
+            found.setdefault(ours.experiment, line)
+    return list(found.values())
 
 
 def recovered(lines: Sequence[Line]) -> tuple[int, int]:
@@ -67,17 +79,6 @@ def recovered(lines: Sequence[Line]) -> tuple[int, int]:
 def listed(words: dict[str, int]) -> str:
     """`4 equal, 0 equivalent, 26 different, 32 inconclusive`: always in the same order."""
     return ", ".join(f"{words.get(word, 0)} {word}" for word in JUDGED)
-
-
-def _distinct(lines: Sequence[Line]) -> Iterator[Ours]:
-    """Our numbers that were compared with a printed one, each where it is printed first."""
-    seen: set[str] = set()
-    for line in lines:
-        ours = line.ours["rule"]
-        judged = ours.verdict.word in JUDGED and line.printed.mean is not None
-        if judged and ours.experiment not in seen:
-            seen.add(ours.experiment)
-            yield ours
 
 
 def _ordered(words: Iterable[str]) -> dict[str, int]:
