@@ -123,9 +123,7 @@ def _registered(location: Location) -> bool:
     )
 
 
-def _other_content(
-    entry: DatasetEntry, content: str, dataset: Dataset, location: Location
-) -> str:
+def _other_content(entry: DatasetEntry, content: str, dataset: Dataset, location: Location) -> str:
     hashes = {role: download.sha256_of(path) for role, path in location.paths.items()}
     registered = {role: location.files.get(role, {}).get("sha256") for role in hashes}
     if any(want and want != hashes[role] for role, want in registered.items()):
