@@ -302,7 +302,9 @@ def test_reproducing_says_where_each_dataset_comes_from(inside, tmp_path, monkey
     def get(names):
         asked.extend(names)
         [row] = getting.status(names)
-        return [replace(row, state="ready" if names == ["lung"] else "failed", detail="cache: lung.mat")]
+        return [
+            replace(row, state="ready" if names == ["lung"] else "failed", detail="cache: lung.mat")
+        ]
 
     monkeypatch.setattr(getting, "get", get)
     monkeypatch.setenv("BENCHMARK_OFFLINE", "1")

@@ -119,7 +119,9 @@ def _data(names: Sequence[str], needed: Collection[str]) -> str:
         [row] = getting.status([name])
         found = f"at hand ({row.detail})"
         if row.state == "missing":
-            found = f"by hand; `python -m benchmark data get {name}` tells how. Its runs are left out"
+            found = (
+                f"by hand; `python -m benchmark data get {name}` tells how. Its runs are left out"
+            )
         elif row.state == "downloadable" and name not in needed:
             found = f"not here, and no run waits for it; `{row.detail}` fetches it"
         elif row.state == "downloadable":
