@@ -40,6 +40,19 @@ def grid(lines: Sequence[Sequence[str]]) -> str:
     )
 
 
+def columns(rows: Sequence[Sequence[str]], right: Sequence[int] = ()) -> str:
+    """Rows of text for a terminal, in columns as wide as they need; numbers go to the right."""
+    widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
+    lines = (
+        "  ".join(
+            text.rjust(width) if i in right else text.ljust(width)
+            for i, (text, width) in enumerate(zip(row, widths, strict=True))
+        )
+        for row in rows
+    )
+    return "\n".join(f"  {line}".rstrip() for line in lines)
+
+
 def mean_std(
     mean: float | None, std: float | None = None, decimals: int = 2, nothing: str = "-"
 ) -> str:

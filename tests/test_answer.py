@@ -9,6 +9,7 @@ from test_ledger import MODELS, results  # noqa: F401 - a fixture
 from benchmark.cli.main import main
 from benchmark.judge import answer
 from benchmark.judge.cells import ledger
+from benchmark.judge.cells.counts import Count
 
 OTHERS = {"svm": 71.0, "rf": 75.0, "mlp": 79.0}
 
@@ -38,7 +39,7 @@ def test_where_it_holds(results):  # noqa: F811
     assert first.endswith("It is first in 100 % of 1000 redraws of our runs.")
     assert pairs.startswith("ProtoGate clearly beats SVM (colon, lung), MLP (colon, lung) and RF")
     assert "loses" not in pairs and "0 of its 6 comparisons are open" in pairs
-    assert cells.startswith("Of 8 distinct accuracies run by the paper's own rule, ")
+    assert cells.startswith("8 distinct accuracies can be compared: 0 equal, ")
     assert gaps.startswith(
         "Missing: no runs on meta-dr, meta-pam, prostate, tcga-2y and toxicity; "
     )
@@ -79,17 +80,27 @@ def test_a_number_that_is_printed_in_several_tables_counts_once(results):  # noq
     found, _ = answer.build(results)
     lines = [x for x in ledger.build(results) if x.ours["rule"].verdict.word == "equal"]
     assert len([x for x in lines if x.printed.metric == "balanced_accuracy"]) > 2
-    assert found.verdicts["accuracies"] == {"equal": 1}
+    assert found.counts["accuracies"].words == {"equal": 1}
 
 
 def test_recovered_settings_are_counted_apart(results):  # noqa: F811
     add_runs(results, "knn", "colon", spread(60.0, 5.0))
     add_runs(results, "knn", "colon", spread(71.65, 12.03), {"k": 5})
     found, _ = answer.build(results)
-    assert found.verdicts["accuracies"] == {"different": 1}
+    assert found.counts["accuracies"].words == {"different": 1}
     assert found.recovered == (1, 1)
     assert (
-        "of 1 settings recovered from the print, 1 give every printed digit" in found.sentences[1]
+        "Of 1 settings known to be the paper's, all give every printed digit" in found.sentences[1]
+    )
+
+
+def test_cheaper_searches_and_the_conservative_reading_are_told():
+    words, unpaired = {"equivalent": 2, "different": 1}, {"inconclusive": 3}
+    found = answer.Answer(None, False, counts={"accuracies": Count(words, unpaired, 2)})
+    assert answer._about_cells(found) == (
+        "3 distinct accuracies can be compared: 0 equal, 2 equivalent, 1 different, 0 inconclusive "
+        "(0, 0, 0, 3 if runs on the same splits had nothing in common). 2 of them rest on a cheaper "
+        "search than the paper's rule."
     )
 
 

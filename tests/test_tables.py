@@ -119,10 +119,10 @@ ROWS = """\
 | *Baseline* |                    |                 |                  |            |       |
 | SVM        | paper              | 70.75 ± 13.93   | 72.77 ± 8.33     | 3.00 (1)   | 0.0   |
 |            | paper's rule       | 80.00 ± 13.93 ≠ | – [1]            | 1.00 (1) ? | 100.0 |
-|            | recovered settings | 70.75 ± 13.93 = |                  | 3.00 (1) = | 0.0   |
+|            | recovered settings | 70.75 ± 13.93 = |                  | 3.00 (1) ? | 0.0   |
 | KNN        | paper              | 71.65 ± 12.03   | 91.06 ± 5.41     | 2.00 (1)   | 48.6  |
 |            | paper's rule       | 71.65 ± 12.03 = | 90.00 ± 5.00 ?   | 3.00 (1) ? | 0.0   |
-|            | recovered settings | 71.65 ± 12.03 = | 91.06 ± 5.41 =   | 2.00 (1) = | 48.6  |
+|            | recovered settings | 71.65 ± 12.03 = | 91.06 ± 5.41 =   | 2.00 (1) ? | 48.6  |
 | *Global*   |                    |                 |                  |            |       |
 | XGBoost    | paper              | 72.60 ± 12.59   | 86.61 ± 8.72     | 1.00 (1)   | 100.0 |
 |            | paper's rule       | 72.60 ± 10.00 ≈ | 86.00 ± 1.03 [2] | 2.00 (1) ? | 11.4  |
@@ -164,13 +164,13 @@ small,svm,,adtm_pooled_percent,59.40,,1,rule,,,not in paper
 small,knn,,adtm_pooled_percent,35.06,,1,rule,,,not in paper
 small,xgboost,,adtm_pooled_percent,37.83,,1,rule,,,not in paper
 small,nosuch,,adtm_pooled_percent,,,0,rule,,,not run
-small,svm,,mean_rank,3.00,,1,recovered,3.00,,equal
-small,knn,,mean_rank,2.00,,1,recovered,2.00,,equal
-small,xgboost,,mean_rank,1.00,,1,recovered,1.00,,equal
+small,svm,,mean_rank,3.00,,1,recovered,3.00,,inconclusive
+small,knn,,mean_rank,2.00,,1,recovered,2.00,,inconclusive
+small,xgboost,,mean_rank,1.00,,1,recovered,1.00,,inconclusive
 small,nosuch,,mean_rank,,,0,recovered,,,not run
-small,svm,,adtm_percent,0.00,,1,recovered,0.00,,equal
-small,knn,,adtm_percent,48.65,,1,recovered,48.65,,equal
-small,xgboost,,adtm_percent,100.00,,1,recovered,100.00,,equal
+small,svm,,adtm_percent,0.00,,1,recovered,0.00,,inconclusive
+small,knn,,adtm_percent,48.65,,1,recovered,48.65,,inconclusive
+small,xgboost,,adtm_percent,100.00,,1,recovered,100.00,,inconclusive
 small,nosuch,,adtm_percent,,,0,recovered,,,not run
 small,svm,,adtm_pooled_percent,50.00,,1,recovered,,,not in paper
 small,knn,,adtm_pooled_percent,53.23,,1,recovered,,,not in paper

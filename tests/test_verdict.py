@@ -126,6 +126,8 @@ def test_means_over_datasets():
         for ours in (theirs, [1.2, 1.9, 3.0, 4.1, 5.0, 5.9, 7.0], [x + 3 for x in theirs])
     ]
     assert words == ["equal", "equivalent", "different"]
+    # The same difference everywhere has no spread: four datasets could be chance, seven are not.
+    assert compare_over_datasets([2.0] * 4, [1.0] * 4, 2).word == "inconclusive"
     assert compare_over_datasets([1.0, 9.0, 3.0], [5.0, 2.0, 6.0], 2).word == "inconclusive"
     assert compare_over_datasets([1.0], [5.0], 2).word == "inconclusive"
 

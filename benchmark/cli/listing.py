@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Sequence
+import math
 from typing import Any
 
 from benchmark.cli.codes import OK
 from benchmark.protocol import registry
 from benchmark.protocol.registry import ModelEntry
+from benchmark.tables import descriptive
 from benchmark.tables.recipes import catalogue
+from benchmark.text import columns
 
 KINDS = ("models", "datasets", "tables", "figures")
-BETWEEN = "  "
 
 
 def list_(arguments: argparse.Namespace) -> int:
@@ -24,18 +25,8 @@ def list_(arguments: argparse.Namespace) -> int:
         found = {kind: _values(kind) for kind in wanted}
         print(json.dumps(found[arguments.what] if arguments.what else found, indent=1))
         return OK
-    print("\n\n".join(f"{kind}\n{_columns(_rows(kind))}" for kind in wanted))
+    print("\n\n".join(f"{kind}\n{columns(_rows(kind))}" for kind in wanted))
     return OK
-
-
-def _columns(rows: Sequence[Sequence[str]]) -> str:
-    """Rows of text in columns as wide as they need; the last one is as long as it likes."""
-    widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
-    lines = (
-        BETWEEN.join(text.ljust(width) for text, width in zip(row, widths, strict=True))
-        for row in rows
-    )
-    return "\n".join(f"{BETWEEN}{line}".rstrip() for line in lines)
 
 
 def _rows(kind: str) -> list[list[str]]:
@@ -98,8 +89,20 @@ def _values(kind: str) -> list[dict[str, Any]]:
             for d in registry.datasets().values()
         ]
     if kind == "tables":
-        return [{"name": name, "title": t["title"]} for name, t in catalogue().items()]
+        return table_list()
     return [{"name": name, "title": title} for name, title in FIGURES.items()]
+
+
+def table_list() -> list[dict[str, str]]:
+    """The paper's tables by their number, then our own experiments."""
+    titles = {f"table{number}": title for number, title in descriptive.TITLES.items()}
+    titles |= {name: recipe["title"] for name, recipe in catalogue().items()}
+
+    def number(name: str) -> float:
+        digits = name.removeprefix("table")
+        return int(digits) if digits.isdigit() else math.inf
+
+    return [{"name": name, "title": titles[name]} for name in sorted(titles, key=number)]
 
 
 def _shown(value: Any) -> str:

@@ -242,10 +242,13 @@ def parser() -> argparse.ArgumentParser:
     sub.add_argument(
         "--table", type=positive, action="append", metavar="N", help="only this table (repeatable)"
     )
-    sub.add_argument("--format", choices=["md", "csv", "json"], default="md")
     sub.add_argument(
-        "--all", action="store_true", help="in Markdown, also cells with nothing to compare"
+        "--format",
+        choices=["text", "md", "csv", "json"],
+        default="text",
+        help="text (default): at most 100 columns; md adds the reasons, csv and json are for computing",
     )
+    sub.add_argument("--all", action="store_true", help="also cells with nothing to compare")
     sub.add_argument(
         "--why", action="store_true", help="cells that differ, with the cause or all that was tried"
     )

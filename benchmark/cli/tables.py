@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from benchmark.cli.arguments import means_of, tell_failures
 from benchmark.cli.codes import FAILED, GAPS, OK
+from benchmark.cli.listing import table_list
 from benchmark.progress import say
 from benchmark.protocol import registry
 from benchmark.protocol.spec import UserError
@@ -140,7 +141,9 @@ def reproduce(arguments: argparse.Namespace) -> int:
 
 def table_name(text: str) -> str:
     name = f"table{text}" if text.isdigit() else text
-    registry.check_name("table", name, catalogue())
+    if name not in catalogue():
+        registry.check_name("table", name, [table["name"] for table in table_list()])
+        raise UserError(f"{name} describes; there are no runs behind it. `table` shows it.")
     return name
 
 

@@ -216,7 +216,7 @@ def to_markdown(findings: Mapping[str, Finding | None]) -> str:
     total = f"{sum(map(bool, judged))} of {len(judged)} experiments within the accepted range"
     if unverified := [f.accepted for e, f in done if not e.verified and e.accept]:
         total += (
-            f"; not counted: {len(unverified)} whose range is from memory "
+            f"; not counted: {len(unverified)} whose range is not from a paper that was looked up "
             f"({sum(map(bool, unverified))} within it)"
         )
     if unknown := sum(f.accepted is None for _, f in done):

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 import textwrap
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -17,6 +16,7 @@ from benchmark import paper
 from benchmark.judge import pairwise
 from benchmark.judge.audit.findings import label
 from benchmark.judge.cells import ledger
+from benchmark.judge.cells.counts import ACCURACIES, Count, by_kind, listed, recovered
 from benchmark.judge.cells.ledger import Line
 from benchmark.judge.claims.check import Claim, judge_all
 from benchmark.judge.pairwise import Pair
@@ -33,13 +33,6 @@ MARKS = ("<!-- answer: written by `make reports` -->", "<!-- end of the answer -
 """What README has around the sentences."""
 NAMED = 3
 """How many methods with gaps are named."""
-KINDS = {
-    "accuracies": (METRIC,),
-    "numbers of selected features": ("selected_features",),
-    "selection scores on synthetic data": ("f1_select",),
-    "ranks and differences of ranks": ("mean_rank", "rank_difference", "adtm_percent"),
-}
-"""What is counted apart, the most important first: what the reader calls it, and its metrics."""
 
 
 @dataclass(frozen=True)
@@ -71,10 +64,10 @@ class Answer:
     """Method -> datasets on which ProtoGate is clearly better."""
     loses_to: dict[str, list[str]] = field(default_factory=dict)
     open_pairs: int = 0
-    verdicts: dict[str, dict[str, int]] = field(default_factory=dict)
-    """Kind of number -> verdict -> distinct experiments, by the paper's rule."""
+    counts: dict[str, Count] = field(default_factory=dict)
+    """Verdicts per kind of number, over distinct experiments, by the paper's rule."""
     recovered: tuple[int, int] = (0, 0)
-    """Settings that give every printed digit, of those that were recovered and run."""
+    """Settings that give every printed digit, of those that are known to be the paper's and were run."""
     leads: tuple[Lead, ...] = ()
     no_data: tuple[str, ...] = ()
     missing: dict[str, list[str]] = field(default_factory=dict)
@@ -82,12 +75,10 @@ class Answer:
     sentences: tuple[str, ...] = ()
 
 
-def answer(
-    table: Table, lines: Sequence[Line], pairs: Sequence[Pair], claims: Sequence[Claim]
-) -> Answer:
-    """From Table 2, every printed cell beside ours, the pairwise tests and the claims."""
+def answer(table: Table, lines: Sequence[Line], claims: Sequence[Claim]) -> Answer:
+    """From Table 2, every printed cell beside ours and the claims."""
     rank = _rank(table, claims)
-    beats, loses_to, undecided = _clear(table, pairs)
+    beats, loses_to, undecided = _clear(pairwise.pairs(table, METHOD))
     no_data, missing = _missing(table)
     found = Answer(
         holds=None if not rank else rank["place"] == 1 and rank["shared"] == 0,
@@ -96,8 +87,8 @@ def answer(
         beats=beats,
         loses_to=loses_to,
         open_pairs=undecided,
-        verdicts=_counts(lines),
-        recovered=_recovered(lines),
+        counts=by_kind(lines),
+        recovered=recovered(lines),
         leads=tuple(leads(table)),
         no_data=no_data,
         missing=missing,
@@ -117,7 +108,7 @@ def build(results: Path) -> tuple[Answer, list[Claim]]:
     built = {f"table{n}": build_from(store, f"table{n}") for n in paper.tables()}
     claims = judge_all(built)
     table = built[TABLE]
-    return answer(table, ledger.compare(built), pairwise.pairs(table), claims), claims
+    return answer(table, ledger.compare(built), claims), claims
 
 
 def in_readme(text: str, found: Answer) -> str:
@@ -169,23 +160,17 @@ def _rank(table: Table, claims: Sequence[Claim]) -> dict[str, float | int | str]
     return found
 
 
-def _clear(
-    table: Table, pairs: Sequence[Pair]
-) -> tuple[dict[str, list[str]], dict[str, list[str]], int]:
-    """Wins, losses and open pairs of ProtoGate; a difference is second minus first."""
-    name = next((row.label for row in table.rows if row.method == METHOD), label(METHOD))
+def _clear(pairs: Sequence[Pair]) -> tuple[dict[str, list[str]], dict[str, list[str]], int]:
+    """Wins, losses and open pairs of ProtoGate, which is the second of every pair."""
     beats: dict[str, list[str]] = {}
     loses_to: dict[str, list[str]] = {}
     undecided = 0
     for pair in pairs:
-        if name not in (pair.first, pair.second):
-            continue
-        other = pair.first if pair.second == name else pair.second
         if not pair.clear:
             undecided += 1
             continue
-        gain = pair.difference if pair.second == name else -pair.difference
-        (beats if gain > 0 else loses_to).setdefault(other, []).append(pair.dataset)
+        side = beats if pair.difference > 0 else loses_to
+        side.setdefault(pair.first, []).append(pair.dataset)
     return beats, loses_to, undecided
 
 
@@ -225,36 +210,6 @@ def leads(table: Table) -> list[Lead]:
     return found
 
 
-def _counts(lines: Sequence[Line]) -> dict[str, dict[str, int]]:
-    """Verdicts per kind over distinct experiments by the paper's rule: a number that the paper prints
-    in several tables counts once, where it is printed first."""
-    counts: dict[str, Counter[str]] = {kind: Counter() for kind in KINDS}
-    seen: set[str] = set()
-    for line in lines:
-        ours = line.ours.get("rule")
-        if ours is None or ours.verdict.word not in JUDGED or ours.experiment in seen:
-            continue
-        seen.add(ours.experiment)
-        for kind, metrics in KINDS.items():
-            if line.printed.metric in metrics:
-                counts[kind][ours.verdict.word] += 1
-    return {
-        kind: {word: words[word] for word in JUDGED if words[word]}
-        for kind, words in counts.items()
-        if words
-    }
-
-
-def _recovered(lines: Sequence[Line]) -> tuple[int, int]:
-    words = {
-        ours.experiment: ours.verdict.word
-        for line in lines
-        if (ours := line.ours.get("recovered")) and line.printed.metric == METRIC
-    }
-    judged = [word for word in words.values() if word in JUDGED]
-    return judged.count("equal"), len(judged)
-
-
 def _missing(table: Table) -> tuple[tuple[str, ...], dict[str, list[str]]]:
     no_data, missing = [], {}
     for dataset in table.recipe.datasets:
@@ -282,9 +237,10 @@ def _about_rank(found: Answer) -> str:
         verdict = "It shares the first place"
     so_far = "" if found.final else " so far"
     over = f"{rank['datasets']} datasets and {rank['methods']} methods"
+    shared = "a shared " if rank["shared"] and rank["place"] != 1 else ""
     text = (
         f"Does ProtoGate rank first? {verdict}{so_far}: over {over} its mean rank is "
-        f"{rank['mean']:.2f}, {_place(int(rank['place']))} of {rank['methods']}"
+        f"{rank['mean']:.2f}, {shared}{_place(int(rank['place']))} of {rank['methods']}"
     )
     if not found.holds and rank["first"] != METHOD:
         text += f" (first is {label(str(rank['first']))} with {rank['first_mean']:.2f})"
@@ -325,7 +281,7 @@ def _about_pairs(found: Answer) -> str:
         return f"No difference between ProtoGate and another method is clear in {total} corrected paired tests."
     return (
         f"ProtoGate {' and '.join(sides)}; {found.open_pairs} of its {total} comparisons are open "
-        f"(corrected paired tests, Holm within a dataset)."
+        f"(corrected paired tests, Holm over its comparisons on a dataset)."
     )
 
 
@@ -339,16 +295,22 @@ def _listed(names: Sequence[str]) -> str:
 
 
 def _about_cells(found: Answer) -> str:
-    words = found.verdicts.get("accuracies", {})
-    if not words:
+    count = found.counts.get(ACCURACIES)
+    if not count:
         return "No printed accuracy can be compared yet."
-    total = sum(words.values())
-    counts = ", ".join(f"{number} {word}" for word, number in words.items())
-    text = f"Of {total} distinct accuracies run by the paper's own rule, {counts}"
+    numbers = listed(count.words)
+    if count.unpaired != count.words:
+        unpaired = {word: count.unpaired.get(word, 0) for word in JUDGED}
+        others = ", ".join(map(str, unpaired.values()))
+        numbers += f" ({others} if runs on the same splits had nothing in common)"
+    text = f"{count.total} distinct accuracies can be compared: {numbers}."
+    if count.cheaper:
+        text += f" {count.cheaper} of them rest on a cheaper search than the paper's rule."
     right, known = found.recovered
     if known:
-        text += f"; of {known} settings recovered from the print, {right} give every printed digit"
-    return text + "."
+        every = "all" if right == known else str(right)
+        text += f" Of {known} settings known to be the paper's, {every} give every printed digit."
+    return text
 
 
 def _about_gaps(table: Table, found: Answer) -> str:

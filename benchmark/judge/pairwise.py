@@ -78,8 +78,8 @@ def _complete(table: Table, method: str, dataset: str, metric: str) -> bool:
 def to_markdown(found: Sequence[Pair]) -> str:
     """One matrix per dataset: row minus column, in bold where the difference is clear."""
     about = (
-        f"Row minus column in points of balanced accuracy over {stats.RUNS} paired runs, settings by the paper's rule "
-        f"settings. **Bold**: p < {stats.ALPHA} by the corrected resampled t-test after Holm's "
+        f"Row minus column in points of balanced accuracy over {stats.RUNS} paired runs, settings by the paper's "
+        f"rule. **Bold**: p < {stats.ALPHA} by the corrected resampled t-test after Holm's "
         f"adjustment within the dataset."
     )
     parts = ["# Pairwise tests", about]

@@ -11,7 +11,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median
 
-from benchmark.judge.audit.findings import label
 from benchmark.tables.pairing import correlation
 from benchmark.tables.statistics import ranks
 from benchmark.tables.table import Table
@@ -48,9 +47,11 @@ def orders(built: Mapping[str, Table]) -> list[Order]:
             if not metric.timed:
                 continue
             both = {
-                row.method: (printed.mean, result.mean)
+                row.label: (printed.mean, result.mean)
                 for row in table.rows
-                if (result := table.results.get((row.method, dataset, metric.name, "rule")))
+                # An average of methods is not one more method.
+                if not table.recipe.source(row.method).average
+                and (result := table.results.get((row.method, dataset, metric.name, "rule")))
                 and result.mean
                 and (printed := result.printed)
                 and printed.mean
@@ -101,7 +102,7 @@ def to_markdown(found: Sequence[Order]) -> str:
     ]
     swapped = [
         f"Table {o.table}, {o.dataset or 'all'}: "
-        + ", ".join(f"{label(a)} before {label(b)}" for a, b in o.swapped)
+        + ", ".join(f"{a} before {b}" for a, b in o.swapped)
         for o in found
         if o.swapped
     ]

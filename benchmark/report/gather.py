@@ -14,17 +14,18 @@ import benchmark
 from benchmark.judge import pairwise, times
 from benchmark.judge.answer import Answer, answer
 from benchmark.judge.audit import audit, doubtful
-from benchmark.judge.audit.findings import FAILS, HOLDS, Finding, label, printed
+from benchmark.judge.audit.findings import FAILS, HOLDS, Finding, label
 from benchmark.judge.cells import ledger
 from benchmark.judge.cells.ledger import INCONSISTENT, Line
-from benchmark.judge.cells.render import LEGEND, shown_value, why
+from benchmark.judge.cells.render import LEGEND, paper_value, shown_value, why
+from benchmark.judge.claims.render import percent
 from benchmark.judge.pairwise import Pair
 from benchmark.judge.times import Order
 from benchmark.protocol.stored import or_told
 from benchmark.report.archive import SPLITS, Archive, surroundings
 from benchmark.report.tables import Gathered, editions, filled
 from benchmark.runner.records import Store
-from benchmark.tables import pairing
+from benchmark.tables import descriptive, pairing
 from benchmark.tables.convergence import MARK
 from benchmark.tables.pairing import Rho
 from benchmark.tables.render.words import FLAGGED, MARKS
@@ -98,7 +99,7 @@ def judge(store: Store, built: Mapping[str, Table]) -> Judged:
         discrepancies.build(store.root, store),
         causes.causes(store, lines),
         pairs,
-        answer(built["table2"], lines, pairs, claims),
+        answer(built["table2"], lines, claims),
         times.orders(built),
         pairing.measured(store, built["table2"].recipe),
         {e.name: or_told(partial(fidelity.read, store.root, e)) for e in fidelity.chosen(None)},
@@ -135,6 +136,7 @@ def gather(
         "rho": [{"dataset": d, "kind": kind, **asdict(rho)} for d, kind, rho in judged.rho],
         "legend": LEGEND,
         "tables": shown_tables,
+        "described": [_described(number) for number in descriptive.TITLES],
         "lines": [_line(line, labels, whys.get(id(line))) for line in judged.lines],
         "highlights": highlights(judged.lines, judged.findings),
         "findings": [_finding(finding) for finding in judged.findings],
@@ -150,6 +152,17 @@ def gather(
     }
 
 
+def _described(number: int) -> dict[str, Any]:
+    """A table that describes instead of measuring."""
+    facts = descriptive.facts(number)
+    return {
+        "name": f"table{number}",
+        "title": descriptive.TITLES[number],
+        "rows": [[f.place, f.what, f.paper, f.ours, "=" if f.same else "≠"] for f in facts],
+        "about": descriptive.summary(number, facts),
+    }
+
+
 def _claim(claim: Claim) -> dict[str, Any]:
     """A sentence of the paper, judged on its own numbers and on our runs."""
 
@@ -157,7 +170,7 @@ def _claim(claim: Claim) -> dict[str, Any]:
         return filled(
             word=value.word,
             evidence=value.evidence,
-            support=None if value.support is None else round(value.support, 3),
+            support="" if value.support is None else percent(value.support),
             missing=value.missing,
         )
 
@@ -260,9 +273,8 @@ def _line(
         "label": labels.get((cell.table, cell.method)) or label(cell.method),
         "dataset": cell.dataset,
         "metric": cell.metric,
-        "paper": printed(cell),
+        "paper": paper_value(line),
         "ours": ours,
-        "edition": line.edition,
         "word": line.verdict.word,
         "why": why(line) + (f". Cause: {cause.kind}, {cause.text}" if cause else ""),
         "finding": line.finding.id if line.finding else None,
@@ -280,8 +292,6 @@ def _finding(finding: Finding) -> dict[str, Any]:
 
 def highlights(lines: Sequence[Line], findings: Sequence[Finding]) -> list[dict[str, Any]]:
     """What a reader should know first, each with the place where it is shown in full."""
-    recovered = [line.ours["recovered"].verdict.word for line in lines if "recovered" in line.ours]
-    words = Counter(word for word in recovered if word not in ("not run", "data unavailable"))
     verdicts = Counter(finding.verdict for finding in findings)
     doubts = sum(line.finding is not None for line in lines)
     found: list[dict[str, Any]] = [
@@ -292,15 +302,6 @@ def highlights(lines: Sequence[Line], findings: Sequence[Finding]) -> list[dict[
             "link": "#audit",
         }
     ]
-    if words.total():
-        found.insert(
-            0,
-            {
-                "text": f"{words['equal']} of {words.total()} cells that were run with recovered "
-                f"settings give every printed digit.",
-                "link": "#cells?edition=recovered",
-            },
-        )
     if flagged := sum(map(_flagged, lines)):
         found.append(
             {

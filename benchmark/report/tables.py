@@ -16,9 +16,9 @@ from benchmark.protocol.choices import EDITION_NAMES
 from benchmark.report.archive import Archive, Index, Provenance
 from benchmark.tables import statistics as stats
 from benchmark.tables.recipes import Metric
-from benchmark.tables.render.words import MEANING, ranking_text, what_is_shown
+from benchmark.tables.render.words import MEANING, about_paper_ranks, ranking_text, what_is_shown
 from benchmark.tables.table import Pair, Result, Row, Summary, Table
-from benchmark.tables.verdict import JUDGED
+from benchmark.tables.verdict import FEWEST_DATASETS, JUDGED
 
 SUMMARIES = {"mean_rank": ("Rank", 2), "adtm_percent": ("ADTM", 1)}
 """Columns behind the datasets: heading and decimals."""
@@ -42,6 +42,7 @@ class Gathered:
             "name": recipe.name,
             "title": recipe.title,
             "paper": recipe.paper,
+            "recovered": any(result.edition == "recovered" for result in table.shown),
             "columns": [self._column(table, *column) for column in recipe.columns],
             "summaries": _summary_columns(table),
             "rows": [self._row(table, row) for row in table.rows],
@@ -184,7 +185,8 @@ def _summary_columns(table: Table) -> list[dict[str, Any]]:
             ]
             for edition in table.editions
         }
-        columns.append({"name": name, "heading": heading, "editions": cells})
+        same = not (table.fully_ranked and name == "mean_rank")
+        columns.append({"name": name, "heading": heading, "same": same, "editions": cells})
     return columns
 
 
@@ -194,9 +196,15 @@ def _summary(table: Table, summary: Summary | None, decimals: int) -> dict[str, 
     as_printed = summary.name == "mean_rank" and table.fully_ranked
     paper = summary.printed if as_printed else summary.same_cells
     verdict = summary.verdict
+    # Room is scarce: only our rank shows its standard deviation, and only over enough datasets.
+    spread = summary.name == "mean_rank" and summary.n >= FEWEST_DATASETS
+
+    def shown(pair: Pair | None, spread: bool = False) -> list[str]:
+        return _pair(pair if spread or not pair else (pair[0], None), decimals)
+
     return filled(
-        value=_pair(summary.ours, decimals),
-        paper=_pair(paper, decimals),
+        value=shown(summary.ours, spread),
+        paper=shown(paper),
         printed=_pair(summary.printed, decimals),
         as_printed=as_printed,
         n=summary.n,
@@ -206,10 +214,10 @@ def _summary(table: Table, summary: Summary | None, decimals: int) -> dict[str, 
 
 
 def _ranking(table: Table) -> str:
-    """In one sentence, what the ranks are computed over."""
+    """What the ranks are computed over, and what the paper's beside them are."""
     if table.recipe.rank is None or not table.ranked[0]:
         return ""
-    return ranking_text(table)
+    return " ".join([ranking_text(table), *about_paper_ranks(table)])
 
 
 def editions() -> dict[str, dict[str, str]]:

@@ -27,7 +27,7 @@ from benchmark.tables import statistics as stats
 from benchmark.tables.measured import plans_of
 from benchmark.tables.recipes import Metric, Need, Recipe
 from benchmark.tables.table import Gap, Result, Table, beside_printed
-from benchmark.tables.verdict import Sample, Verdict, compare, same_or_not
+from benchmark.tables.verdict import FEWEST_METHODS, Sample, Verdict, compare, same_or_not
 
 DRAWS = 200
 LAMBDAS = (0.0, 1e-4, 3e-4, 5e-4, 7e-4, 1e-3)
@@ -139,7 +139,10 @@ INGREDIENTS = ("f1_select", "balanced_accuracy")
 
 
 def _rank_difference(table: Table, metric: Metric, _: Store) -> dict[Place, Result]:
-    """Rank of F1 minus rank of accuracy among the table's methods; needs all that select."""
+    """Rank of F1 minus rank of accuracy among the table's methods that have both.
+
+    While some are missing, the print is ranked over the same methods, from its own cells.
+    """
     found: dict[Place, Result] = {}
     for dataset in table.recipe.datasets:
         methods = [
@@ -156,25 +159,51 @@ def _rank_difference(table: Table, metric: Metric, _: Store) -> dict[Place, Resu
                 for name in INGREDIENTS
             ):
                 continue  # no ingredient of its own: it would repeat the other edition's values
-            pairs = {method: _pair(table, method, dataset, edition) for method in methods}
-            missing = [method for method, pair in pairs.items() if pair is None]
-            if missing:
-                reason = f"needs all {len(methods)} methods; missing: {len(missing)}"
-                for method in methods if edition == "rule" else ():
-                    gap = Gap("not run", reason)
-                    found |= _made(table, method, dataset, metric, gap=gap)
-                continue
-            complete = [pair for pair in pairs.values() if pair]
-            differences, draws = _differences(complete), _redrawn(complete)
-            for i, method in enumerate(methods):
-                cell = table.recipe.printed(method, dataset, metric.name)
+            pairs = {
+                method: pair
+                for method in methods
+                if (pair := _pair(table, method, dataset, edition)) is not None
+            }
+            ranked = pairs if len(pairs) >= FEWEST_METHODS else {}
+            missing = [method for method in methods if method not in ranked]
+            theirs = _printed_differences(table, metric, dataset, list(ranked), bool(missing))
+            values = list(ranked.values())
+            differences, draws = _differences(values), _redrawn(values)
+            for i, method in enumerate(ranked):
                 drawn = [draw[i] for draw in draws]
-                verdict = _in_draws(cell.mean if cell else None, differences[i], drawn)
-                values = (differences[i],)
+                verdict = _in_draws(theirs.get(method), differences[i], drawn)
+                if missing and method in theirs:
+                    over = f"over {len(ranked)} of {len(methods)} methods"
+                    told = (
+                        f"{verdict.why}; {over}, where the paper's cells give {theirs[method]:+.0f}"
+                    )
+                    verdict = replace(verdict, why=told)
+                made = (differences[i],)
                 found |= _made(
-                    table, method, dataset, metric, edition, values=values, verdict=verdict
+                    table, method, dataset, metric, edition, values=made, verdict=verdict
                 )
+            reason = f"needs {FEWEST_METHODS} methods with both scores, {len(pairs)} have them"
+            for method in missing if edition == "rule" else ():
+                gap = Gap("not run", "its scores are missing" if ranked else reason)
+                found |= _made(table, method, dataset, metric, gap=gap)
     return found
+
+
+def _printed_differences(
+    table: Table, metric: Metric, dataset: str, methods: Sequence[str], some: bool
+) -> dict[str, float]:
+    """The paper's differences: as printed, or from its own cells where only `some` methods are ranked."""
+    if not some:
+        cells = {m: table.recipe.printed(m, dataset, metric.name) for m in methods}
+        return {m: c.mean for m, c in cells.items() if c and c.mean is not None}
+    pairs = {}
+    for method in methods:
+        both = [table.recipe.printed(method, dataset, name) for name in INGREDIENTS]
+        means = [(c.mean,) for c in both if c and c.mean is not None]
+        if len(means) < len(INGREDIENTS):
+            return {}  # without this one the others would be ranked among fewer than ours
+        pairs[method] = (means[0], means[1])
+    return dict(zip(pairs, _differences(list(pairs.values())), strict=True))
 
 
 def _pair(table: Table, method: str, dataset: str, edition: str) -> Pair | None:
@@ -191,7 +220,7 @@ def _differences(pairs: Sequence[tuple[Sequence[float], Sequence[float]]]) -> li
 def _redrawn(pairs: Sequence[Pair]) -> list[list[float]]:
     """The differences again, over runs drawn with replacement, the same runs for every method."""
     rng = random.Random(0)
-    n = min(len(f1) for f1, _ in pairs)
+    n = min((len(f1) for f1, _ in pairs), default=0)
     draws = []
     for _ in range(DRAWS):
         runs = rng.choices(range(n), k=n)

@@ -8,15 +8,17 @@ from __future__ import annotations
 import csv
 import io
 import json
+import textwrap
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from importlib.resources import files
 from itertools import groupby
 
+from benchmark import paper
 from benchmark.protocol import registry
 from benchmark.protocol.registry import ModelEntry
 from benchmark.protocol.spec import DataRef, UserError
-from benchmark.text import grid
+from benchmark.text import columns, grid
 
 TITLES = {
     5: "Table 5. Seven real HDLSS datasets",
@@ -24,6 +26,7 @@ TITLES = {
     8: "Table 8. What is searched for ProtoGate",
     9: "Table 9. What is searched for the other networks that select features",
 }
+SYNTHETIC = ("syn1", "syn2", "syn3")
 WITHOUT_NUMBERS = {
     1: "compares the designs of methods",
     4: "compares the designs of methods at length",
@@ -97,7 +100,8 @@ def _searches(number: int) -> list[Fact]:
     found = []
     for row in _rows("searches.csv", number):
         entry = registry.models()[row["model"]]
-        data = registry.data_ref("syn1" if row["datasets"] == "synthetic" else "colon")
+        names = SYNTHETIC if row["datasets"] == "synthetic" else paper.DATASETS
+        data = [registry.data_ref(name) for name in names]
         place = f"{entry.label}, {row['datasets']} data"
         found.append(
             Fact(place, row["parameter"], row["print"], _values(entry, data, row["parameter"]))
@@ -105,15 +109,17 @@ def _searches(number: int) -> list[Fact]:
     return found
 
 
-def _values(entry: ModelEntry, data: DataRef, parameter: str) -> str:
-    """The values that are tried, written as the paper writes them."""
-    search = entry.search_for(data)
+def _values(entry: ModelEntry, data: Sequence[DataRef], parameter: str) -> str:
+    """The values that are tried on any of these datasets, written as the paper writes them."""
+    search = entry.search_for(data[0])
     if parameter in search.ranges:
         limits = search.ranges[parameter]
         return f"[{_short(limits.low)}, {_short(limits.high)}]"
-    fixed = entry.params_for(data).get(parameter)
-    values = search.grid.get(parameter, [] if fixed is None else [fixed])
-    return "{" + ", ".join(_short(value) for value in values) + "}"
+    values: set[float] = set()
+    for ref in data:
+        fixed = entry.params_for(ref).get(parameter)
+        values |= set(entry.search_for(ref).grid.get(parameter, [] if fixed is None else [fixed]))
+    return "{" + ", ".join(_short(value) for value in sorted(values)) + "}"
 
 
 def _short(value: float) -> str:
@@ -133,12 +139,24 @@ def searched(entry: ModelEntry, data: DataRef) -> int:
 # As text -----------------------------------------------------------------------------------------
 
 
+def to_text(number: int, found: Sequence[Fact]) -> str:
+    """For a terminal: the facts of a place below its name."""
+    rows = [["", "paper", "ours", ""]]
+    for place, facts in groupby(found, key=lambda fact: fact.place):
+        rows.append([place, "", "", ""])
+        rows += [[f"  {f.what}", f.paper, f.ours, "=" if f.same else "≠"] for f in facts]
+    return "\n\n".join([TITLES[number], columns(rows), textwrap.fill(summary(number, found), 100)])
+
+
+def summary(number: int, found: Sequence[Fact]) -> str:
+    same = sum(fact.same for fact in found)
+    return f"{same} of {len(found)} are the same. {NOTES.get(number, '')}".strip()
+
+
 def to_markdown(number: int, found: Sequence[Fact]) -> str:
     rows = [[f.place, f.what, f.paper, f.ours, "=" if f.same else "≠"] for f in found]
-    same = sum(f.same for f in found)
-    parts = [f"## {TITLES[number]}", grid([["", "", "paper", "ours", ""], *rows])]
-    parts.append(f"{same} of {len(found)} are the same. {NOTES.get(number, '')}".strip())
-    return "\n\n".join(parts)
+    table = grid([["", "", "paper", "ours", ""], *rows])
+    return "\n\n".join([f"## {TITLES[number]}", table, summary(number, found)])
 
 
 def to_csv(number: int, found: Sequence[Fact]) -> str:
@@ -156,7 +174,7 @@ def to_json(number: int, found: Sequence[Fact]) -> str:
 
 
 FORMATS: dict[str, Callable[[int, Sequence[Fact]], str]] = {
-    "text": to_markdown,
+    "text": to_text,
     "md": to_markdown,
     "csv": to_csv,
     "json": to_json,

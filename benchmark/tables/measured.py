@@ -14,7 +14,7 @@ from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
-from benchmark import paper
+from benchmark import paper, text
 from benchmark.data.places import by_hand
 from benchmark.experiments import timing
 from benchmark.paper import Printed
@@ -240,6 +240,7 @@ def _result(
         message=failed[0]["error"]["message"] if failed else "",
         within=tuple(float(x) for x in within if x is not None),
         model=_named(plan),
+        experiment=f"{plan.keys[0]}:{metric.value}" if plan.known else "",
         unconverged=failure(good, plan.cell.entry.selects, planned)
         if plan.known and plan.cell
         else None,
@@ -316,8 +317,10 @@ def _verdict(
     if gap is not None:
         return Verdict(gap.word, gap.reason)
     printed = result.printed
-    if printed is None or printed.mean is None:
-        return Verdict("not in paper", _about_dash(result) if printed else "no such cell")
+    if printed is None:
+        return Verdict("not in paper", "no such cell")
+    if printed.mean is None:
+        return _beside_dash(result, metric)
     shared = rho(plan.cell.entry.name, plan.cell.data.label, metric) if plan.cell else 0.0
     deterministic = plan.cell is not None and plan.cell.entry.deterministic
     return beside(printed, result.values, result.within, metric, shared, deterministic)
@@ -353,7 +356,11 @@ def beside(
     return replace(verdict, word="equivalent", why=why, unpaired="equivalent")
 
 
-def _about_dash(result: Result) -> str:
-    """The paper prints a dash where a method failed to converge."""
-    ours = "and ours fails as well" if result.unconverged else "ours converges"
-    return f"the paper prints a dash for failed convergence; {ours}"
+def _beside_dash(result: Result, metric: Metric) -> Verdict:
+    """The paper prints a dash where a method failed to converge: a failure of ours agrees with it."""
+    value = text.mean_std(result.mean, result.std, metric.decimals)
+    if result.unconverged:
+        why = f"the paper prints a dash for failed convergence, and ours with {value} fails as well"
+        return Verdict("equal", why, unpaired="equal")
+    why = f"the paper prints a dash for failed convergence, ours converges: {value}"
+    return Verdict("different", why, unpaired="different")

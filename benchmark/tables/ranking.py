@@ -11,7 +11,12 @@ from typing import Any
 from benchmark.tables import statistics as stats
 from benchmark.tables.recipes import Rule
 from benchmark.tables.table import Result, Summary, Table
-from benchmark.tables.verdict import Verdict, compare_over_datasets
+from benchmark.tables.verdict import (
+    FEWEST_DATASETS,
+    FEWEST_METHODS,
+    Verdict,
+    compare_over_datasets,
+)
 
 Place = tuple[str, str]
 """Method and dataset."""
@@ -143,7 +148,7 @@ def _summaries(
             summary = replace(
                 summary,
                 same_cells=stats.over_datasets([theirs_here], rule.ddof)[0],
-                verdict=_beside_the_papers(mine, theirs_here, rule.ddof),
+                verdict=_beside_the_papers(mine, theirs_here, len(methods), rule.ddof),
             )
         elif mine:
             why = "the paper prints none of these cells"
@@ -153,12 +158,15 @@ def _summaries(
 
 
 def _beside_the_papers(
-    ours: Sequence[float | None], theirs: Sequence[float | None], ddof: int
+    ours: Sequence[float | None], theirs: Sequence[float | None], methods: int, ddof: int
 ) -> Verdict:
     """The verdict beside the paper's own cells, ranked over exactly our methods and datasets."""
     pairs = [(a, b) for a, b in zip(ours, theirs, strict=True) if a is not None and b is not None]
     if not pairs:
         return Verdict("not in paper", "the paper prints none of these cells")
+    if methods < FEWEST_METHODS or len(pairs) < FEWEST_DATASETS:
+        few = f"{methods} methods on {len(pairs)} datasets are too few to judge"
+        return Verdict("inconclusive", few, unpaired="inconclusive")
     return compare_over_datasets([a for a, _ in pairs], [b for _, b in pairs], 2, ddof)
 
 

@@ -10,6 +10,7 @@ from typing import Any
 from benchmark.data.places import out_of_reach
 from benchmark.experiments import timing
 from benchmark.progress import say
+from benchmark.protocol.choices import EDITION_NAMES
 from benchmark.protocol.plan import Protocol
 from benchmark.protocol.stored import or_told
 from benchmark.runner.costs import Costs, runs_of_search
@@ -100,7 +101,7 @@ def to_text(rows: list[Row]) -> str:
     if not rows:
         return "No records yet. `python -m benchmark run --models knn --datasets colon` makes 25."
     head = list(rows[0])
-    text = grid([head, *[[_cell(row[name]) for name in head] for row in rows]])
+    text = grid([head, *[[_cell(name, row[name]) for name in head] for row in rows]])
     hours = sum(row.get("core_hours") or 0.0 for row in rows)
     parts = [text, f"Missing: about {hours:.1f} core-hours." if hours else ""]
     if absent := dict.fromkeys(row["dataset"] for row in rows if row.get("state") == ABSENT):
@@ -110,7 +111,9 @@ def to_text(rows: list[Row]) -> str:
     return "\n".join(filter(None, parts))
 
 
-def _cell(value: Any) -> str:
+def _cell(name: str, value: Any) -> str:
+    if name == "edition":
+        return EDITION_NAMES.get(value, value)
     if isinstance(value, dict):
         return ", ".join(f"{n} {kind}" for kind, n in value.items()) or "-"
     if isinstance(value, float):

@@ -95,6 +95,9 @@ class Result(Averaged):
     """The model behind the row, which a remedy has to name."""
     about: str = ""
     """The machine that a time was taken on."""
+    experiment: str = ""
+    """The runs behind it and what is read from them: the same for a number that the paper prints in
+    several tables."""
     unconverged: Failure | None = None
     """Set where most runs learned nothing; the values are kept all the same."""
 

@@ -22,6 +22,9 @@ MARGIN = 0.5
 """Of the printed standard deviation: how near two means have to be shown to lie."""
 EQUIVALENCE, DIFFERENCE = 0.90, 0.95
 """Levels of the two intervals; a 90 % interval is two one-sided tests at 5 %."""
+FEWEST_METHODS, FEWEST_DATASETS = 3, 4
+"""Below these, mean ranks and ADTM get no verdict and no standard deviation: both would look surer
+than they are."""
 
 JUDGED = ("equal", "equivalent", "different", "inconclusive")
 """Verdicts that compare two numbers, the best news first."""
@@ -126,11 +129,16 @@ def compare_over_datasets(
         (x is None) == (y is None) and equal_as_printed(x or 0.0, y or 0.0, decimals)
         for x, y in zip(mine, theirs, strict=True)
     ):
-        return Verdict("equal", "equal as printed", difference, unpaired="equal")
+        return Verdict("equal", "equal in every digit", difference, unpaired="equal")
+    n = len(differences)
     if spread is None or paper_std is None:
         return Verdict("inconclusive", "one dataset is too few to judge", difference)
-    error = spread / math.sqrt(len(differences))
-    verdict = _judge(difference, error, len(differences) - 1, MARGIN * paper_std, decimals, 0.0)
+    if not spread:
+        # Without any spread there is no interval: then the sign test decides, all signs being equal.
+        word = "different" if 0.5 ** (n - 1) <= 1 - DIFFERENCE else "inconclusive"
+        why = f"difference {difference:+.{decimals}f} on each of {n} datasets"
+        return Verdict(word, why, difference, unpaired=word)
+    verdict = _judge(difference, spread / math.sqrt(n), n - 1, MARGIN * paper_std, decimals, 0.0)
     return Verdict(
         verdict.word,
         verdict.why,

@@ -169,16 +169,31 @@ def to_markdown(findings: Sequence[Finding]) -> str:
     for verdict in (FAILS, OPEN):
         chosen = [f for f in findings if f.verdict == verdict]
         if chosen:
-            parts += [f"## {verdict.capitalize()}", "\n".join(map(_item, chosen))]
+            items = "\n".join(map(_item, _merged(chosen)))
+            parts += [f"## {verdict.capitalize()}", items]
     return "\n\n".join(parts)
 
 
-def _item(finding: Finding) -> str:
-    why = f" {finding.why}" if finding.why else ""
-    return (
-        f"- **{finding.where}** (`{finding.id}`): claimed: {finding.claim}; "
-        f"found: {finding.found}.{why}"
-    )
+def _merged(findings: Sequence[Finding]) -> list[list[Finding]]:
+    """What fails in several places for the same stated reason is one thing to read."""
+    groups: dict[tuple[int, str], list[Finding]] = {}
+    for finding in findings:
+        groups.setdefault((finding.table, finding.why or finding.id), []).append(finding)
+    return list(groups.values())
+
+
+def _item(group: Sequence[Finding]) -> str:
+    first = group[0]
+    why = f" {first.why}" if first.why else ""
+    if len(group) == 1:
+        return f"- **{first.where}** (`{first.id}`): claimed: {first.claim}; found: {first.found}.{why}"
+    same = len({(f.claim, f.found) for f in group}) == 1
+    wheres = "; ".join(f.where for f in group)
+    if same:
+        ids = ", ".join(f"`{f.id}`" for f in group)
+        return f"- **{wheres}** ({ids}): claimed: {first.claim}; found: {first.found}.{why}"
+    places = [f"  - {f.where} (`{f.id}`): claimed: {f.claim}; found: {f.found}." for f in group]
+    return "\n".join([f"- **{len(group)} times**:{why}", *places])
 
 
 def cell_name(place: Key) -> str:

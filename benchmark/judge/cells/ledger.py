@@ -22,7 +22,7 @@ from benchmark.tables.build import build_from
 from benchmark.tables.convergence import Failure
 from benchmark.tables.statistics import equal_as_printed
 from benchmark.tables.table import Result, Table
-from benchmark.tables.verdict import JUDGED, Verdict
+from benchmark.tables.verdict import FEWEST_DATASETS, JUDGED, Verdict
 from benchmark.text import mean_std
 
 INCONSISTENT = "paper inconsistent"
@@ -46,6 +46,10 @@ class Ours:
     """Set where most runs learned nothing."""
     experiment: str = ""
     """What was measured: the same for a number that the paper prints in several tables."""
+    same_cells: tuple[float, float | None] | None = None
+    """Of a rank over fewer methods or datasets than the paper's: what the paper's own cells give there."""
+    by_rule: bool = True
+    """Whether its settings come from the paper's rule in full, not from a cheaper search."""
 
     @property
     def has_result(self) -> bool:
@@ -64,14 +68,9 @@ class Line:
     """Why the audit doubts the printed cell."""
 
     @property
-    def edition(self) -> str:
-        """The edition that the cell is judged by: the one meant to reproduce it, if it was run."""
-        recovered = self.ours.get("recovered")
-        return "recovered" if recovered and recovered.has_result else "rule"
-
-    @property
     def verdict(self) -> Verdict:
-        return self.ours[self.edition].verdict
+        """By the paper's rule. That a setting found by searching for the print gives it is said apart."""
+        return self.ours["rule"].verdict
 
 
 def build(results: Path, tables: Sequence[int] | None = None) -> list[Line]:
@@ -101,12 +100,11 @@ def compare(built: Mapping[str, Table], tables: Sequence[int] | None = None) -> 
     return lines
 
 
-def totals(lines: Sequence[Line], edition: str | None = None) -> dict[int, Counter[str]]:
-    """Verdicts per table: of the edition that each cell is judged by, or of one edition."""
+def totals(lines: Sequence[Line], edition: str = "rule") -> dict[int, Counter[str]]:
+    """Verdicts per table in one edition."""
     counts: dict[int, Counter[str]] = defaultdict(Counter)
     for line in lines:
-        ours = line.ours.get(edition or line.edition)
-        if ours:
+        if ours := line.ours.get(edition):
             counts[line.printed.table][ours.verdict.word] += 1
     return dict(counts)
 
@@ -141,39 +139,26 @@ def _ours(cell: Printed, table: Table) -> dict[str, Ours]:
             decimals=metric.our_decimals(result.mean),
             partial=result.gap is not None,
             unconverged=result.unconverged,
-            experiment=_experiment(cell, result),
+            experiment=result.experiment or _printed_place(cell),
+            by_rule=result.choice is None or result.choice.by_rule,
         )
         for edition, result in found.items()
     }
 
 
-def _experiment(cell: Printed, result: Result) -> str:
-    """The setting that was run, on which data, and what was read from it; else the printed place."""
-    if result.setting and result.model:
-        return f"{result.model}/{result.setting}/{result.dataset}/{cell.metric}"
+def _printed_place(cell: Printed) -> str:
+    """What a number without runs of its own is known by."""
     return f"table{cell.table}/{cell.method}/{cell.dataset}/{cell.metric}"
 
 
 def _verdict(cell: Printed, result: Result) -> Verdict:
-    if cell.mean is None:
-        return _without_print(result, paper.decimals(cell.table, cell.metric))
-    if result.gap is not None:
-        word = "data unavailable" if result.gap.word == "data unavailable" else "not run"
-        return Verdict(word, result.gap.reason)
-    return result.verdict
-
-
-def _without_print(result: Result, decimals: int) -> Verdict:
-    """The paper prints a dash for runs that did not converge."""
-    if result.gap is None:
-        value = mean_std(result.mean, result.std, decimals)
-        if result.unconverged:
-            return Verdict("equal", f"no result in the paper, and ours with {value} is none either")
-        return Verdict("different", f"no result in the paper, {value} here")
-    if result.gap.word == "failed":
-        return Verdict("equal", f"no result in the paper and none here: {result.gap.reason}")
-    word = "data unavailable" if result.gap.word == "data unavailable" else "not run"
-    return Verdict(word, result.gap.reason)
+    gap = result.gap
+    if gap is None:
+        return result.verdict
+    if cell.mean is None and gap.word == "failed":
+        return Verdict("equal", f"no result in the paper and none here: {gap.reason}")
+    word = "data unavailable" if gap.word == "data unavailable" else "not run"
+    return Verdict(word, gap.reason)
 
 
 def _rank(cell: Printed, table: Table) -> dict[str, Ours]:
@@ -195,9 +180,17 @@ def _rank(cell: Printed, table: Table) -> dict[str, Ours]:
     if table.fully_ranked and verdict.word == "equal" and not _as_printed(mean, cell.mean):
         why = "equal to the rank that the paper's own cells give, which is not the printed one"
         verdict = replace(verdict, word="different", why=why)
-    experiment = f"table{cell.table}/{cell.method}/{cell.metric}"
-    partial = not table.fully_ranked
-    return {"rule": Ours(verdict, mean, std, summary.n, partial=partial, experiment=experiment)}
+    return {
+        "rule": Ours(
+            verdict,
+            mean,
+            std if summary.n >= FEWEST_DATASETS else None,
+            summary.n,
+            partial=not table.fully_ranked,
+            experiment=_printed_place(cell),
+            same_cells=None if table.fully_ranked else summary.same_cells,
+        )
+    }
 
 
 def _as_printed(mean: float | None, printed: float | None) -> bool:

@@ -5,37 +5,40 @@ from __future__ import annotations
 import csv
 import io
 import json
+import textwrap
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict
 
 from benchmark.judge.audit.findings import label, printed, table_name
+from benchmark.judge.cells.counts import by_kind, listed, recovered
 from benchmark.judge.cells.ledger import WORDS, Line, Ours, totals
 from benchmark.protocol.choices import EDITION_NAMES, EDITIONS
 from benchmark.tables.convergence import MARK
 from benchmark.tables.statistics import RUNS
-from benchmark.text import grid, mean_std
+from benchmark.text import columns, grid, mean_std
 
 LEGEND = (
     (
-        f"Ours are means of {RUNS} runs. Paper's rule: settings chosen by the paper's rule on its grid. "
-        "Recovered settings: those that give the printed cell, found by searching for it; a cell is "
-        "judged by them where they were run."
+        f"Ours are means of {RUNS} runs. Paper's rule: settings chosen by the paper's rule on its grid; "
+        "a cell is judged by them. Recovered settings: those that give the printed cell, found by "
+        "searching for it; they stand beside."
     ),
     (
         "`equal`: every printed digit. `equivalent`: the 90 % interval of the difference lies within "
         "± half the printed standard deviation. `different`: the 95 % interval excludes zero, and "
         "equivalence is not shown. `inconclusive`: neither is shown. Where no test is possible (sizes, "
-        "differences of ranks, p-values) a number is equal or different. `within` is the smallest margin "
-        "for which agreement would be shown."
+        'differences of ranks, p-values) a number is equal or different. "Agrees to within" is the '
+        "smallest margin for which agreement would be shown (`within` in CSV and JSON)."
     ),
     (
         "The paper's runs and ours share their splits. With s_p and s_o the standard deviations and rho the "
         f"correlation between two trainings on the same splits, the difference has variance (s_p² + s_o² "
         f"- 2 rho s_p s_o) / {RUNS}. rho is measured from repeated seeds, per dataset, for networks and for "
-        "the other methods; where it was not, it is 0. `unpaired` is the verdict at rho = 0, the conservative reading. Where no standard "
-        "deviation between runs is printed (the ± of numbers of features is between samples), ours "
-        "stands for it."
+        "the other methods; a method that was repeated itself takes its own, and where nothing was repeated "
+        "rho is 0. The verdict at rho = 0 is the conservative reading (`unpaired` in CSV and JSON). Where "
+        "no standard deviation between runs is printed (the ± of numbers of features is between samples), "
+        "ours stands for it."
     ),
     (
         "Mean ranks are compared with the ranks of the paper's own cells over the same methods and "
@@ -55,20 +58,65 @@ LEGEND = (
 COMPARED = WORDS[:6]
 
 
+WIDTH = 100
+SHORT = {
+    "paper inconsistent": "print in doubt",
+    "data unavailable": "no data",
+    "other hardware": "times",
+}
+"""Verdicts as heads of narrow columns."""
+
+
 def render(lines: Sequence[Line], form: str, everything: bool = False) -> str:
-    """The ledger as md, csv or json; only Markdown leaves anything out."""
-    if form == "md":
-        return to_markdown(lines, everything)
+    """The ledger as text, md, csv or json; only text and Markdown leave anything out."""
+    if form in ("text", "md"):
+        return {"text": to_text, "md": to_markdown}[form](lines, everything)
     return {"csv": to_csv, "json": to_json}[form](lines)
 
 
-FORMATS = ("md", "csv", "json")
+FORMATS = ("text", "md", "csv", "json")
+
+
+def to_text(lines: Sequence[Line], everything: bool = False) -> str:
+    """For a terminal: what was found; of one table also its cells."""
+    parts = [textwrap.fill(text, WIDTH, subsequent_indent="  ") for text in headline(lines)]
+    head, *rows = _totals(lines)
+    heads = [[SHORT.get(word, word) for word in head], *rows]
+    parts.append(columns(heads, right=range(1, len(head))))
+    tables = {line.printed.table for line in lines}
+    if len(tables) > 1:
+        parts.append(
+            textwrap.fill(
+                "Counted above: distinct experiments; in the table: printed cells, repeats included. "
+                "--table 2 lists the cells of a table, --why the causes of those that differ, --format "
+                "md everything with its reasons.",
+                WIDTH,
+            )
+        )
+        return "\n\n".join(parts)
+    shown = [line for line in lines if everything or _informative(line)]
+    cells = [["", "", *[""] * _several(lines), "paper", "ours", "", "agrees within"]]
+    for line in shown:
+        ours, cell = line.ours["rule"], line.printed
+        within = ours.verdict.within
+        cells.append(
+            [label(cell.method).replace("|", " with "), cell.dataset or "all"]
+            + [cell.metric.replace("_", " ")] * _several(lines)
+            + [paper_value(line), shown_value(ours), line.verdict.word]
+            + ["" if within is None else f"±{within:.{ours.decimals}f}"]
+        )
+    if shown:
+        parts.append(columns(cells))
+    if not everything:
+        parts += [textwrap.fill(text.strip(), WIDTH) for text in _gaps(lines)]
+    return "\n\n".join(parts)
 
 
 def to_markdown(lines: Sequence[Line], everything: bool = False) -> str:
     """Totals, then table by table what was compared; gaps are counted by their reason."""
-    parts = ["# Every printed cell beside ours", _sentence(lines), grid(_totals(lines))]
-    parts += ["  \n".join(_editions(lines)), "  \n".join(LEGEND)]
+    parts = ["# Every printed cell beside ours", "  \n".join(headline(lines))]
+    parts += [f"All {len(lines)} printed cells, repeats included, by the paper's rule:"]
+    parts += [grid(_totals(lines)), "  \n".join(LEGEND)]
     for table in dict.fromkeys(line.printed.table for line in lines):
         mine = [line for line in lines if line.printed.table == table]
         parts.append(f"## {table_name(table)}")
@@ -85,9 +133,22 @@ def _informative(line: Line) -> bool:
     return line.verdict.word in COMPARED or any(ours.has_result for ours in line.ours.values())
 
 
-def _sentence(lines: Sequence[Line]) -> str:
-    words = Counter(line.verdict.word for line in lines)
-    return f"{len(lines)} cells: " + ", ".join(f"{words[w]} {w}" for w in WORDS if words[w]) + "."
+def headline(lines: Sequence[Line]) -> list[str]:
+    """What was found, kind by kind; a number that is printed in several tables counts once."""
+    said = [
+        f"{kind.capitalize()}, {count.total} distinct ones by the paper's rule: {listed(count.words)}"
+        + (f" (at rho = 0: {listed(count.unpaired)})" if count.unpaired != count.words else "")
+        + (f"; the settings of {count.cheaper} come from a cheaper search" if count.cheaper else "")
+        + "."
+        for kind, count in by_kind(lines).items()
+    ]
+    right, known = recovered(lines)
+    if known:
+        said.append(
+            f"Recovered settings: {right} of {known} that are known to be the paper's give every "
+            f"printed digit."
+        )
+    return said
 
 
 def _totals(lines: Sequence[Line]) -> list[list[str]]:
@@ -101,18 +162,6 @@ def _totals(lines: Sequence[Line]) -> list[list[str]]:
             for name, words in [*body, ("all", everything)]
         ),
     ]
-
-
-def _editions(lines: Sequence[Line]) -> list[str]:
-    sentences = []
-    for edition in EDITIONS:
-        words = sum(totals(lines, edition).values(), Counter[str]())
-        counts = ", ".join(f"{words[w]} {w}" for w in WORDS if words[w])
-        if counts:
-            sentences.append(
-                f"{EDITION_NAMES[edition].capitalize()}: {words.total()} cells, {counts}."
-            )
-    return sentences
 
 
 def _several(lines: Sequence[Line]) -> bool:
@@ -129,7 +178,22 @@ def _row(line: Line, lines: Sequence[Line]) -> list[str]:
     metric = [cell.metric] * _several(lines)
     values = [shown_value(line.ours.get(edition)) for edition in EDITIONS]
     names = [label(cell.method).replace("|", " "), cell.dataset or "all"]
-    return [*names, *metric, printed(cell), *values, line.verdict.word, why(line).replace("|", "/")]
+    return [
+        *names,
+        *metric,
+        paper_value(line),
+        *values,
+        line.verdict.word,
+        why(line).replace("|", "/"),
+    ]
+
+
+def paper_value(line: Line) -> str:
+    """As printed; a rank beside ours is taken over the same cells, and the printed one stands behind."""
+    same = line.ours["rule"].same_cells
+    if same is None:
+        return printed(line.printed)
+    return f"{same[0]:.2f} ({printed(line.printed)} over all)"
 
 
 def shown_value(ours: Ours | None) -> str:
@@ -143,7 +207,7 @@ def shown_value(ours: Ours | None) -> str:
 
 def why(line: Line) -> str:
     """The verdict's reason, and that of the mark."""
-    failure = line.ours[line.edition].unconverged
+    failure = line.ours["rule"].unconverged
     return f"{line.verdict.why}; {MARK} {failure}" if failure else line.verdict.why
 
 
@@ -206,7 +270,6 @@ def to_json(lines: Sequence[Line]) -> str:
             {
                 **asdict(line.printed),
                 "verdict": line.verdict.word,
-                "judged_by": line.edition,
                 "ours": {edition: asdict(ours) for edition, ours in line.ours.items()},
                 "finding": line.finding.id if line.finding else None,
             }

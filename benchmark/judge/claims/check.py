@@ -481,7 +481,15 @@ def judge(statement: Statement, evidence: Evidence) -> tuple[Outcome, set[str]]:
     word = (HOLDS if decided else SO_FAR) if holding[0] else (FAILS if decided else NOT_SO_FAR)
     cells = {place: value for c, _ in truths for place, value in c.cells.items()}
     found = _evidence(statement, [c for c, _ in truths])
-    partial = next((value.why for value in cells.values() if value.partial), "")
+    partial, others = next(
+        # A value of one dataset is partial where methods are missing, one over datasets where those are.
+        (
+            (v.why, "methods" if dataset else "datasets")
+            for (_, dataset), v in cells.items()
+            if v.partial
+        ),
+        ("", ""),
+    )
     outcome = Outcome(
         word,
         f"{found}, {partial}" if partial else found,
@@ -491,7 +499,7 @@ def judge(statement: Statement, evidence: Evidence) -> tuple[Outcome, set[str]]:
         float(holding[1:].mean()) if any(value.drawn for value in cells.values()) else None,
         tuple(filter(None, _ordered((d for _, d in cells), statement))),
         tuple(dict.fromkeys(m for m, _ in cells)),
-        "the other datasets" if partial else missing,
+        f"the other {others}" if partial else missing,
     )
     return outcome, {value.edition for value in cells.values()}
 

@@ -105,18 +105,29 @@ class InRuns:
         return Value(means.round(DIGITS), drawn=True, edition=result.edition)
 
     def _rank_difference(self, table: int, method: str, dataset: str) -> Value:
-        """Rank of F1 minus rank of accuracy, in every redraw; a built table has it for all or none."""
-        methods = methods_of(table, "rank_difference")
-        f1, accuracy = (
-            [self.value(table, m, dataset, metric) for m in methods]
-            for metric in ("f1_select", "balanced_accuracy")
-        )
+        """Rank of F1 minus rank of accuracy, in every redraw, among the methods that have both."""
+        printed = methods_of(table, "rank_difference")
+        scores = {
+            m: [
+                self.value(table, m, dataset, metric)
+                for metric in ("f1_select", "balanced_accuracy")
+            ]
+            for m in printed
+        }
+        both = {m: pair for m, pair in scores.items() if all(v.numbers is not None for v in pair)}
         rows = in_redraws(
-            stats.rank_differences, [v.numbers for v in f1], [v.numbers for v in accuracy]
+            stats.rank_differences, *([pair[i].numbers for pair in both.values()] for i in (0, 1))
         )
-        difference = rows[methods.index(method)]
-        recovered = any(v.edition == "recovered" for v in (*f1, *accuracy))
-        return Value(difference, drawn=True, edition="recovered" if recovered else "rule")
+        difference = rows[list(both).index(method)]
+        recovered = any(v.edition == "recovered" for pair in both.values() for v in pair)
+        missing = len(printed) - len(both)
+        return Value(
+            difference,
+            drawn=True,
+            partial=bool(missing),
+            edition="recovered" if recovered else "rule",
+            why=f"{missing} of {len(printed)} methods are missing" if missing else "",
+        )
 
 
 @cache

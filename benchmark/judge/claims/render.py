@@ -57,7 +57,7 @@ def _sides(claim: Claim) -> dict[str, Outcome]:
 
 def _sentence(claims: Sequence[Claim]) -> str:
     counted = {
-        side: ", ".join(f"{words[w]} {w}" for w in WORDS if words[w])
+        side: ", ".join(f"{w} {words[w]}" for w in WORDS if words[w])
         for side, words in totals(claims).items()
     }
     number = "1 claim" if len(claims) == 1 else f"{len(claims)} claims"
@@ -74,17 +74,18 @@ def _topics(claims: Sequence[Claim]) -> dict[str, list[Claim]]:
 def _verdict(outcome: Outcome | None) -> str:
     if outcome is None:
         return ""
-    return outcome.word if outcome.support is None else f"{outcome.word} ({_percent(outcome)})"
+    return (
+        outcome.word if outcome.support is None else f"{outcome.word} ({percent(outcome.support)})"
+    )
 
 
-def _percent(outcome: Outcome) -> str:
+def percent(support: float) -> str:
     """Never 0 % or 100 % unless it is so in every redraw."""
-    assert outcome.support is not None
-    if 0 < outcome.support < 0.01:
+    if 0 < support < 0.01:
         return "< 1 %"
-    if 0.99 < outcome.support < 1:
+    if 0.99 < support < 1:
         return "> 99 %"
-    return f"{outcome.support:.0%}".replace("%", " %")
+    return f"{support:.0%}".replace("%", " %")
 
 
 def _why(outcome: Outcome) -> str:

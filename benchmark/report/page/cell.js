@@ -45,11 +45,11 @@ function openLine(line) {
   for (const table of data.tables.filter((t) => t.paper === line.table)) {
     const r = table.rows.findIndex((row) => row.method === line.method);
     const c = table.columns.findIndex((column) => column.dataset === line.dataset && column.metric === line.metric);
-    const cell = r >= 0 && c >= 0 && cellOf(table, r, c, line.edition);
+    const cell = r >= 0 && c >= 0 && cellOf(table, r, c, "rule");
     if (cell) return openCell(table, cell);
   }
   show(`${line.label}${line.dataset ? " on " + line.dataset : ""}`, `Table ${line.table}, ${line.metric.replaceAll("_", " ")}`, [
-    sides([line.paper], { value: line.ours[line.edition] && [line.ours[line.edition][0]], n: (line.ours[line.edition] || [])[1] }),
+    sides([line.paper], { value: line.ours.rule && [line.ours.rule[0]], n: (line.ours.rule || [])[1] }),
     h("p", {}, chip(line.word), " ", line.why, "."),
     line.finding && doubt(line.finding),
   ]);

@@ -21,7 +21,7 @@ function fidelityView() {
   return [
     h("h1", {}, "Each method on its own paper’s tasks"),
     h("p.lead", {}, "There the relevant features are known, and so is what the original reached. ",
-      done.length ? `${good.length} of ${plural(judged.length, "finished experiment")} lie within the range that is accepted; the range of ${ranged.length - judged.length} more is from memory and does not count; for ${done.length - ranged.length} none is known; ${all.length - done.length} of ${all.length} have not been run.`
+      done.length ? `${good.length} of ${plural(judged.length, "finished experiment")} lie within the range that is accepted; the range of ${ranged.length - judged.length} more is not from a paper that was looked up and does not count; for ${done.length - ranged.length} none is known; ${all.length - done.length} of ${all.length} have not been run.`
         : `None of the ${all.length} experiments has been run yet.`),
     done.length < all.length && [h("p.note", {}, "What runs those that are missing:"), command("python -m benchmark fidelity")],
     listTable("fidelity", ["Experiment", "Method", "Measure", "Accepted", "Measured", "Within", "Time", "Source"], rows, "Fidelity"),

@@ -37,12 +37,11 @@ function cellsView(start) {
   const editions = Object.keys(data.editions);
   return [
     h("h1", {}, "Every printed number"),
-    h("p.lead", {}, `All ${data.lines.length} printed cells with the verdict that counts. Press a row for what is behind it.`),
+    h("p.lead", {}, `All ${data.lines.length} printed cells, judged by the paper’s rule. Press a row for what is behind it.`),
     filtered(data.lines, [
       { name: "table", label: "Table", of: (l) => l.table, show: tableName },
       { name: "verdict", label: "Verdict", of: (l) => l.word, order: wordOrder },
       { name: "method", label: "Method", of: (l) => l.label },
-      { name: "edition", label: "Counts by", of: (l) => l.edition, show: (e) => data.editions[e].name },
       { name: "convergence", label: "Convergence", of: (l) => (l.flagged ? "failed" : "not flagged") },
     ], (l) => [l.label, l.method, l.dataset, l.metric, l.why, l.finding].join(" "), (lines) => cellList(lines, editions), start),
     h("details", {}, h("summary", {}, "What the verdicts mean"), data.legend.map((text) => h("p", {}, prose(text)))),
@@ -57,7 +56,7 @@ function cellList(lines, editions) {
       h("td", {}, String(line.table)),
       h("th", { scope: "row" }, h("button.link", { type: "button" }, line.label)),
       h("td", {}, line.dataset || "all"), h("td", {}, line.metric.replaceAll("_", " ")), h("td.right", {}, line.paper),
-      values.map((v, i) => h("td.right", { class: editions[i] === line.edition ? "judged" : "" }, v)),
+      values.map((v, i) => h("td.right", { class: editions[i] === "rule" ? "judged" : "" }, v)),
       h("td", {}, chip(line.word)), h("td.why", {}, line.why));
     const first = (text) => (text === "" || text === "–" ? null : parseFloat(text));
     return { element, keys: [line.table, line.label, line.dataset, line.metric, first(line.paper), ...values.map(first), wordOrder(line.word), line.why] };
@@ -129,7 +128,7 @@ const CLAIM_SIGNS = { holds: "=", "holds so far": "≈", "does not hold so far":
 function claimsView(start) {
   const ours = count(data.claims, (c) => c.word);
   const order = Object.keys(CLAIM_SIGNS);
-  const sentence = order.filter((word) => ours.get(word)).map((word) => `${ours.get(word)} ${word}`).join(", ");
+  const sentence = order.filter((word) => ours.get(word)).map((word) => `${word} ${ours.get(word)}`).join(", ");
   return [
     h("h1", {}, "What the paper says, checked"),
     h("p.lead", {}, `${plural(data.claims.length, "sentence")} of the paper as comparisons of cells, on the printed numbers and on our runs. On ours: ${sentence}.`),
@@ -142,7 +141,8 @@ function claimsView(start) {
       h("h3", {}, c.claim),
       h("p.note", {}, `${c.where}. `, c.reading && `Read as: ${c.reading}. `, h("code", {}, c.id)),
       outcome("paper", c.paper),
-      Object.entries(c.ours).map(([edition, o]) => outcome(edition, o))))), start),
+      Object.entries(c.ours).map(([edition, o]) => outcome(data.editions[edition].name, o)),
+      c.ours.rule.missing && h("p.note", {}, `Missing: ${c.ours.rule.missing}.`)))), start),
   ];
 }
 
@@ -150,7 +150,7 @@ const claimKind = (word) => "f-" + word.replaceAll(" ", "-");
 
 function outcome(name, o) {
   return h("p", {}, h("span.label", {}, name), h("b", { class: "sign " + claimKind(o.word) }, `${CLAIM_SIGNS[o.word] || ""} ${o.word}`), ": ", o.evidence,
-    o.support !== undefined && ` (in ${Math.round(100 * o.support)} % of redraws of our runs)`, o.missing && h("small", {}, ` Missing: ${o.missing}.`));
+    o.support && ` (in ${o.support} of redraws of our runs)`);
 }
 
 // Discrepancies-----------------------------------------------------------------------------------

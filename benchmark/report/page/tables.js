@@ -9,15 +9,19 @@ function cellOf(table, row, column, wanted = edition) {
 }
 
 function tablesView(name) {
-  const table = data.tables.find((t) => t.name === name) || data.tables[0];
-  const pills = h("nav.pills", { "aria-label": "Tables" }, data.tables.map((t) =>
+  const described = data.described || [];
+  const table = [...data.tables, ...described].find((t) => t.name === name) || data.tables[0];
+  const number = (t) => (/^table\d+$/.test(t.name) ? Number(t.name.slice(5)) : Infinity);
+  const all = [...data.tables, ...described].sort((a, b) => number(a) - number(b) || 0);
+  const pills = h("nav.pills", { "aria-label": "Tables" }, all.map((t) =>
     h("a", { href: `#tables/${t.name}`, "aria-current": t === table && "true" },
       /^table\d+$/.test(t.name) ? `Table ${t.name.slice(5)}` : t.name)));
   const place = h("div.place", {});
   const draw = () => {
     place.replaceChildren();
-    append(place, tableParts(table));
+    append(place, table.cells ? tableParts(table) : describedParts(table));
   };
+  if (!table.recovered) edition = "rule";
   const choice = h("fieldset.segments", {}, h("legend", {}, "Edition"), Object.keys(data.editions).map((e) =>
     h("label", {}, h("input", { type: "radio", name: "edition", value: e, checked: e === edition, onchange: () => {
       edition = e;
@@ -26,14 +30,14 @@ function tablesView(name) {
   draw();
   if (data.rank) return [h("h1", {}, table.title), place];
   requestAnimationFrame(() => pills.querySelector("[aria-current]").scrollIntoView({ block: "nearest", inline: "center" }));
-  return [h("h1", {}, table.title), pills, table.paper ? choice : null, place];
+  return [h("h1", {}, table.title), pills, table.recovered ? choice : null, place];
 }
 
 function tableParts(table) {
   const counts = count(table.cells.filter((cell) => cell.edition === edition), (cell) => cell.word);
   const starred = edition !== "rule";
   return [
-    table.paper && h("p.note", {}, h("b", {}, upper(data.editions[edition].name)), ": ", data.editions[edition].meaning, ". ",
+    table.recovered && h("p.note", {}, h("b", {}, upper(data.editions[edition].name)), ": ", data.editions[edition].meaning, ". ",
       starred && "A star marks a cell by the paper's rule, where no such settings are known."),
     counts.size > 0 && !data.rank && bar(counts),
     h("div.scroll", { tabindex: "0", role: "region", "aria-label": table.title }, tableElement(table)),
@@ -45,6 +49,11 @@ function tableParts(table) {
   ];
 }
 
+/** A table that describes: datasets, or what is searched. */
+function describedParts(table) {
+  return [plainTable(["", "", "paper", "ours", ""], table.rows), h("p.note", {}, table.about)];
+}
+
 /** Columns without a number of ours, which take no room until they are asked for. */
 function emptyColumns(table) {
   const filled = new Set(table.cells.filter((cell) => cell.value).map((cell) => cell.column));
@@ -54,7 +63,11 @@ function emptyColumns(table) {
 function collapsed(table) {
   const empty = emptyColumns(table);
   if (!empty.length) return null;
-  const names = [...new Set(empty.map((c) => table.columns[c].dataset || table.columns[c].heading))];
+  const whole = (dataset) => table.columns.every((column, c) => column.dataset !== dataset || empty.includes(c));
+  const names = [...new Set(empty.map((c) => {
+    const { dataset, heading } = table.columns[c];
+    return dataset && whole(dataset) ? dataset : [dataset, heading].filter(Boolean).join(" ");
+  }))];
   return h("p.note", {}, table.whole ? "Without runs of ours: " : "Left out, because no run of ours is there yet: ", h("b", {}, names.join(", ")), ". ",
     h("button.quiet.only-screen", { type: "button", onclick: (event) => {
       table.whole = !table.whole;
@@ -109,9 +122,9 @@ function headRows(table, hasPaper, grouped) {
   const method = sorter(0, "Method", { rowspan: depth, "data-first": "up", class: "method" });
   (grouped ? groups : names).append(method);
   let key = 1;
-  const pair = (label, both, up, start) => {
+  const pair = (label, both, up, start, theirs = "paper") => {
     const attributes = up ? { "data-first": "up" } : {};
-    if (both) sides.append(sorter(key++, "paper", { ...attributes, class: "paper" + start, "aria-label": `${label}, paper` }));
+    if (both) sides.append(sorter(key++, theirs, { ...attributes, class: "paper" + start + (theirs === "paper" ? "" : " narrow"), "aria-label": `${label}, paper` }));
     sides.append(sorter(key++, data.rank ? "mean ± sd" : "ours", { ...attributes, class: both ? "" : start.trim(), "aria-label": `${label}, ours` }));
   };
   table.columns.forEach((column, c) => {
@@ -125,7 +138,7 @@ function headRows(table, hasPaper, grouped) {
   table.summaries.forEach((summary, i) => {
     if (grouped && i === 0) groups.append(h("th.start", { colspan: (data.rank ? 1 : 2) * table.summaries.length, scope: "colgroup" }, "over datasets"));
     names.append(h("th.start", { scope: "colgroup", colspan: data.rank ? 1 : 2 }, summary.heading));
-    pair(summary.heading, !data.rank, summary.name === "mean_rank", " start");
+    pair(summary.heading, !data.rank, summary.name === "mean_rank", " start", summary.same ? "same cells" : "paper");
   });
   return grouped ? [groups, names, sides] : [names, sides];
 }
@@ -164,8 +177,8 @@ function rowOf(table, row, r, hasPaper, best) {
     if (!data.rank) keys.push(worth(cell.paper));
     keys.push(worth(cell.value));
     const ours = cell.value && h("span", { "data-tip": "", class: cell.word ? kind(cell.word) : "" },
-      number(cell.value), " ", h("b", {}, COMPARED.includes(cell.word) ? symbol(cell.word) : ""));
-    if (ours) ours._tip = () => [`${summary.heading} over ${plural(cell.n, "dataset")}`, cell.word && `${symbol(cell.word)} ${cell.word}: ${cell.why}`];
+      number(cell.value), cell.n && summary.name === "mean_rank" && h("small", {}, ` (${cell.n})`), " ", h("b", {}, COMPARED.includes(cell.word) ? symbol(cell.word) : ""));
+    if (ours) ours._tip = () => [`${summary.heading} over ${plural(cell.n, "dataset")}`, cell.printed && !cell.as_printed && `the paper prints ${plain(cell.printed)}, over all its methods and datasets`, cell.word && `${symbol(cell.word)} ${cell.word}: ${cell.why}`];
     append(element, [!data.rank && h("td.paper.start", {}, number(cell.paper)), h(data.rank ? "td.ours.summary.start" : "td.ours.summary", {}, ours)]);
   }
   return { element, keys };

@@ -45,7 +45,8 @@ def to_terminal(table: Table, paper: bool = True, grey: bool = False) -> str:
     parts = [textwrap.fill(table.recipe.title, WIDTH)]
     if shown:
         parts += _blocks(lines, heads, grey)
-    parts += [textwrap.fill(text, WIDTH) for text in (_key(paper), *_silent(table, shown)) if text]
+    told = [_key(table, paper)] if shown else []
+    parts += [textwrap.fill(text, WIDTH) for text in (*told, *_silent(table, shown, paper))]
     return "\n\n".join(parts)
 
 
@@ -113,15 +114,20 @@ def _text(cell: Cell, widths: Sequence[int], grey: bool) -> str:
     return f"{ours} {DIM}{theirs}{PLAIN}" if grey and theirs.strip() else f"{ours} {theirs}"
 
 
-def _key(paper: bool) -> str:
+def _key(table: Table, paper: bool) -> str:
     beside = "Ours, with the paper's beside it. " if paper else ""
+    ranked = ""
+    if table.ranked[0]:
+        ranked = f" Rank: mean over datasets (in brackets) among {len(table.ranked[0])} methods"
+        theirs = "; the paper's from its own cells of the same" if not table.fully_ranked else ""
+        ranked += f"{theirs if paper else ''}."
     return (
         f"{beside}= equal as printed, ≈ equivalent, ≠ different, ? inconclusive, … fewer runs than "
-        f"planned, {MARK} failed convergence. --format md explains each and gives standard deviations."
+        f"planned, {MARK} failed convergence.{ranked} --format md explains each and gives standard deviations."
     )
 
 
-def _silent(table: Table, shown: Sequence[tuple[str, Metric]]) -> list[str]:
+def _silent(table: Table, shown: Sequence[tuple[str, Metric]], paper: bool) -> list[str]:
     """What is planned and has no number, by its reason."""
     reasons: dict[str, dict[str, None]] = defaultdict(dict)
     for result in table.shown:
@@ -130,5 +136,9 @@ def _silent(table: Table, shown: Sequence[tuple[str, Metric]]) -> list[str]:
     told = [f"{', '.join(datasets)}: {reason}" for reason, datasets in reasons.items()]
     columns = {dataset for dataset, _ in shown}
     empty = [d for d in table.recipe.datasets if d not in columns]
+    empty += [
+        r.label for r in table.rows if shown and not any(_result(table, r, *c) for c in shown)
+    ]
     lines = [f"No numbers yet for {', '.join(empty)}."] if empty else []
-    return lines + ([f"Gaps ({DASH}): {'; '.join(told[:6])}."] if told else [])
+    gaps = f"Gaps ({DASH})" if paper and shown else "Gaps"
+    return lines + ([f"{gaps}: {'; '.join(told[:6])}."] if told else [])

@@ -10,7 +10,7 @@ from benchmark.tables.convergence import MARK
 from benchmark.tables.recipes import DIGITS, Metric
 from benchmark.tables.statistics import RUNS
 from benchmark.tables.table import Pair, Result, Row, Table
-from benchmark.tables.verdict import WORDS
+from benchmark.tables.verdict import FEWEST_DATASETS, WORDS
 from benchmark.text import mean_std
 
 MARKS = {"equal": "=", "equivalent": "≈", "different": "≠", "inconclusive": "?"}
@@ -39,8 +39,6 @@ FLAGGED = (
     f"`{MARK}` failed convergence: in more than half of the runs balanced accuracy is at most chance "
     "+ 2 points, or a local selector selects the same features for every sample. The scores are kept."
 )
-FEW = 4
-"""Below so many datasets a standard deviation of ranks would look surer than it is."""
 
 
 def pair_text(pair: Pair | None, decimals: int = 2) -> str:
@@ -63,8 +61,9 @@ def value_text(result: Result, metric: Metric) -> str:
 def heading(table: Table, dataset: str, metric: Metric) -> str:
     if metric.overall:
         return metric.heading
-    several = sum(not m.overall for m in table.recipe.metrics) > 1
-    return f"{dataset} {metric.heading}" if several else dataset
+    if sum(not m.overall for m in table.recipe.metrics) == 1:
+        return dataset
+    return f"{dataset} {metric.heading}" if len(table.recipe.datasets) > 1 else metric.heading
 
 
 def source_name(table: Table, row: Row, edition: str) -> str:
@@ -95,17 +94,19 @@ def rank_text(pair: Pair | None, n: int) -> str:
     if pair is None:
         return ""
     mean, std = pair
-    return f"{pair_text((mean, std if n >= FEW else None))} ({n})"
+    return f"{pair_text((mean, std if n >= FEWEST_DATASETS else None))} ({n})"
 
 
 def legend(table: Table) -> str:
     lines = [what_is_shown(table)]
     if any(metric.timed for metric in table.recipe.metrics):
-        lines.append(
-            "Settings: what tuning chose, else the registry's defaults. The paper's times are from "
-            "other hardware and other code, so they get no verdict: `compare` tells who is faster "
-            f"than whom. Ours have at least {DIGITS} digits."
-        )
+        settings = "Settings: what tuning chose, else the registry's defaults."
+        if any(result.about for result in table.shown):
+            settings += (
+                " The paper's times are from other hardware and other code, so they get no verdict: "
+                "`compare` tells who is faster than whom."
+            )
+        lines.append(f"{settings} Ours have at least {DIGITS} digits.")
         return "  \n".join(lines)
     if table.recipe.paper is not None:
         lines[0] += f" Against the paper: {VERDICTS}."
@@ -118,7 +119,7 @@ def legend(table: Table) -> str:
         lines.append(FLAGGED)
     if table.recipe.rank and table.ranked[0]:
         lines.append(ranking_text(table))
-        lines += _about_paper_ranks(table)
+        lines += about_paper_ranks(table)
     return "  \n".join(lines)
 
 
@@ -127,7 +128,7 @@ def ranking_text(table: Table) -> str:
     methods, datasets = table.ranked
     assert table.recipe.rank is not None
     return (
-        f"Rank: mean over datasets ({', '.join(datasets)}; their number in brackets, ± from {FEW} on) "
+        f"Rank: mean over datasets ({', '.join(datasets)}; their number in brackets, ± from {FEWEST_DATASETS} on) "
         f"among {len(methods)} methods, 1 = best; {TIES[table.recipe.rank.ties]}, missing cells "
         f"{MISSING[table.recipe.rank.missing]}. ADTM: 0 = the worst of these methods on every "
         f"dataset, 100 = the best on every dataset."
@@ -152,7 +153,7 @@ def what_is_shown(table: Table) -> str:
     return f"Mean ± sample standard deviation over {RUNS} runs{exception}."
 
 
-def _about_paper_ranks(table: Table) -> list[str]:
+def about_paper_ranks(table: Table) -> list[str]:
     ranks_here = [s for s in table.summaries.values() if s.name == "mean_rank"]
     ranks_here = [s for s in ranks_here if s.edition == table.editions[0] and s.same_cells]
     if not ranks_here:
