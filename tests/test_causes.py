@@ -261,6 +261,26 @@ def test_a_recovered_setting_is_the_cause_whatever_else_was_tried(tmp_path):
     assert cause_of(tmp_path, "ridge").kind == causes.RECOVERED
 
 
+def test_what_is_computed_is_as_explained_as_the_least_of_its_own_cells():
+    """Of its own dataset, where it has one."""
+    cells = {
+        place: ledger.Line(paper.cell(*place), {})
+        for place in [
+            (22, "rf", "syn1", "f1_select"),
+            (22, "rf", "syn1", "balanced_accuracy"),
+            (22, "rf", "syn3", "f1_select"),
+        ]
+    }
+    kinds = causes.RECOVERED, causes.NOISE, causes.UNEXPLAINED
+    found = {
+        place: causes.Cause(line, kind, "")
+        for (place, line), kind in zip(cells.items(), kinds, strict=True)
+    }
+    line = ledger.Line(paper.cell(22, "rf", "syn1", "rank_difference"), {})
+    cause = causes._derived(line, found, Store(ROOT / "results", remember=True))
+    assert cause.kind == causes.NOISE and "of which 2 differ" in cause.text
+
+
 def test_what_is_written_down_is_about_cells_that_are_printed():
     known = {
         (c.table, c.method, c.dataset, c.metric) for n in paper.tables() for c in paper.cells(n)

@@ -272,11 +272,14 @@ def _derived(line: Line, found: Mapping[Any, Cause], store: Store) -> Cause:
     compared = _same_cells(line, store)
     if rank and rank[0] != "different":
         return Cause(line, RECOVERED, rank[1], paper=compared)
-    beneath = [
-        c for place, c in found.items() if place[0] == cell.table and place[1] == cell.method
-    ]
+    around = {
+        place: c
+        for place, c in found.items()
+        if place[0] == cell.table and cell.dataset in ("", place[2])
+    }
+    beneath = [c for place, c in around.items() if place[1] == cell.method]
     whose = "its own cells" if beneath else "the cells of the methods that it is ranked among"
-    beneath = beneath or [c for place, c in found.items() if place[0] == cell.table]
+    beneath = beneath or list(around.values())
     if not beneath:
         text = "none of the cells that it is computed from differs"
         return Cause(line, NONE, text, paper=compared)
