@@ -55,8 +55,8 @@ def draw(
 ) -> Raw:
     """A stratified sample without replacement, in the row order of the source.
 
-    NOTE[DIFF] The authors' draw and its seed are not published. Ours is recorded, but it cannot
-    give their rows; only their prepared table can.
+    NOTE[DIFF] The authors published the rows that they drew for meta-pam, as a prepared table, and
+    neither rows nor seed for meta-dr and tcga-2y. Ours is recorded, but it cannot give their rows.
     """
     if len(X) < n_samples:
         raise UserError(f"{len(X)} patients have expression and label, {n_samples} are needed.")

@@ -2,8 +2,8 @@
 
 Every source of one set must give the same X and y, in the same row order. Compared so far:
 vehicle, Weka's ARFF and UCI's nine .dat files: equal. mfeat-fourier, PMLB and the embedded copy:
-equal after rounding, see `mfeat`. The row order of OpenML's files was not compared; if it
-differs, loading says so.
+equal after rounding, see `mfeat`. OpenML's files were not compared; rows in another order are put
+in order when they are loaded.
 """
 
 from __future__ import annotations

@@ -6,6 +6,7 @@ import io
 import json
 import subprocess
 import sys
+from dataclasses import replace
 
 import pytest
 from conftest import ROOT
@@ -280,7 +281,41 @@ def test_what_nobody_can_run_here_costs_nothing(inside, tmp_path, monkeypatch):
     assert rows and all("| no data" in row for row in rows)
     done = inside("reproduce", "table2", "--models", "knn", "--datasets", "meta-dr,tcga-2y", "--jobs",
                   "0", "--results", tmp_path / "results", "--reports", tmp_path, check=3)  # fmt: skip
-    assert "Left out: meta-dr, tcga-2y." in done.stderr and "core-hours" not in done.stderr
+    assert "core-hours" not in done.stderr
+    for name in ("meta-dr", "tcga-2y"):
+        way = f"python -m benchmark data get {name}"
+        [line] = [line for line in done.stderr.splitlines() if f"`{way}` tells how" in line]
+        assert line.split()[:3] == [name, "by", "hand;"]
+        told = inside("data", "get", name, check=3)
+        assert "To get it: The" in told.stdout + told.stderr, "and so it does"
+
+
+def test_reproducing_says_where_each_dataset_comes_from(inside, tmp_path, monkeypatch):
+    """Fetched where an address answers, and named where none does; then the campaign says why."""
+    from benchmark.data import getting
+
+    monkeypatch.delenv("BENCHMARK_DATA", raising=False)
+    monkeypatch.setenv("BENCHMARK_CACHE", str(tmp_path / "cache"))
+    (tmp_path / "results").mkdir()
+    asked = []
+
+    def get(names):
+        asked.extend(names)
+        [row] = getting.status(names)
+        return [
+            replace(row, state="ready" if names == ["lung"] else "failed", detail="cache: lung.mat")
+        ]
+
+    monkeypatch.setattr(getting, "get", get)
+    monkeypatch.setenv("BENCHMARK_OFFLINE", "1")
+    words = ("reproduce", "table2", "--models", "knn", "--datasets", "colon,lung,meta-dr,prostate")
+    done = inside(*words, "--budget", "0.001", "--jobs", "0", "--results", tmp_path / "results",
+                  "--reports", tmp_path, check=3)  # fmt: skip
+    lines = {line.split()[0]: line for line in done.stderr.splitlines() if line.startswith("  ")}
+    assert "at hand (embedded: colon.npz)" in lines["colon"]
+    assert "fetched (cache: lung.mat)" in lines["lung"]
+    assert "could not be fetched" in lines["prostate"] and "by hand" in lines["meta-dr"]
+    assert asked == ["lung", "prostate"]
 
 
 def test_verify_does_not_call_a_run_without_data_different(inside, tmp_path, monkeypatch):

@@ -28,10 +28,12 @@ from sklearn.metrics import balanced_accuracy_score
 from sklearn.model_selection import StratifiedKFold, train_test_split
 from sklearn.neighbors import KNeighborsClassifier
 
-from benchmark.data import checks, dataset, getting, places
+from benchmark.data import checks, dataset, getting, places, reference
 from benchmark.data import load as loading
 from benchmark.protocol.registry import DatasetEntry, data_ref, datasets
-from benchmark.protocol.spec import DataRef, MissingData, UserError
+from benchmark.protocol.spec import DataRef, MissingData, RunSpec, UserError
+from benchmark.runner.execute import execute
+from benchmark.runner.records import refuse_mixed
 
 ROOT = Path(__file__).resolve().parent.parent
 EMBEDDED = ("colon", "mfeat-fourier", "vehicle")
@@ -209,15 +211,52 @@ def test_equal_data_in_another_precision_are_accepted_with_a_note(nowhere, monke
     colon = loading.load(DataRef("colon"))
     folder_with(nowhere, monkeypatch, "colon.mat", colon.X + 1e-8, np.where(colon.y == 1, 1, -1))
     again = loading.load(DataRef("colon"))
-    assert again.sha256 != colon.sha256
-    assert again.notes == ("agrees with the reference data to rounding, not bit for bit",)
+    assert again.sha256 == colon.sha256, "records on it stand beside those on the reference"
+    own = dataset.content_hash(again.X, again.y)
+    assert own != colon.sha256
+    [note] = again.notes
+    assert note.startswith("agrees with the reference data to rounding") and own[:12] in note
+
+
+def lung_with(nowhere, monkeypatch, change):
+    """The real lung under the name of a file whose content was never seen, with one row changed."""
+    content = scipy.io.loadmat(real("lung").paths["table"])
+    X = content["X"].copy()
+    change(X)
+    folder_with(nowhere, monkeypatch, "lung.mat", X, content["Y"].ravel())
+
+
+def test_lung_to_rounding_stands_beside_the_records_of_the_reference(tmp_path, monkeypatch):
+    reference = loading.load(DataRef("lung")) if real("lung") else None
+
+    def change(X):
+        X[7] += 1e-8
+
+    lung_with(tmp_path, monkeypatch, change)
+    loaded = loading.load(DataRef("lung"))
+    assert loaded.source == "data folder: lung.mat"
+    assert dataset.content_hash(loaded.X, loaded.y) != reference.sha256 == loaded.sha256
+    spec = RunSpec("knn", DataRef("lung"), 0, 0, {"n_neighbors": 1})
+    new = execute(spec).record
+    assert any("to rounding" in note for note in new["meta"]["data_notes"])
+    old = json.loads(json.dumps(new))
+    old["data"]["sha256"] = datasets()["lung"].content
+    refuse_mixed([old, new])
+
+
+def test_one_other_value_is_no_rounding(tmp_path, monkeypatch):
+    def change(X):
+        X[7, 100] += 0.001  # three numbers of the whole matrix do not notice this
+
+    lung_with(tmp_path, monkeypatch, change)
+    with pytest.raises(UserError, match="other values"):
+        loading.load(DataRef("lung"))
 
 
 def test_other_values_under_a_registered_hash_are_refused(nowhere, monkeypatch):
     colon = loading.load(DataRef("colon"))
-    order = np.arange(62)[::-1]
     labels = np.where(colon.y == 1, 1, -1)
-    folder_with(nowhere, monkeypatch, "colon.mat", colon.X[order], labels[order])
+    folder_with(nowhere, monkeypatch, "colon.mat", colon.X[:, ::-1], labels)
     with pytest.raises(UserError, match="ffcdeba03eb67cec") as caught:
         loading.load(DataRef("colon"))
     assert "colon.mat" in str(caught.value)
@@ -241,12 +280,13 @@ def test_other_shape_and_other_class_sizes_are_refused(nowhere, monkeypatch):
         loading.load(DataRef("colon"))
 
 
-def test_a_file_without_a_known_hash_may_have_another_row_order(nowhere, monkeypatch):
+def test_other_data_in_a_file_without_a_known_hash_are_refused(nowhere, monkeypatch):
     rng = np.random.default_rng(0)
     y = np.repeat([1, 2, 3, 4, 5], [139, 17, 21, 20, 6])
     folder_with(nowhere, monkeypatch, "lung.mat", rng.normal(size=(203, 3312)), y)
-    (note,) = [n for n in loading.load(DataRef("lung")).notes if "reference" in n]
-    assert "single runs cannot be compared" in note
+    with pytest.raises(UserError, match="other values") as caught:
+        loading.load(DataRef("lung"))
+    assert "lung.mat" in str(caught.value) and "own table" in str(caught.value)
 
 
 def test_both_spellings_are_found(nowhere, monkeypatch):
@@ -311,12 +351,48 @@ def test_openmls_form_gives_the_same_data(name, nowhere, monkeypatch):
     assert again.sha256 == embedded.sha256
 
 
-def test_openmls_other_row_order_is_noted(nowhere, monkeypatch):
+def saved_as_arff(nowhere, monkeypatch, X, y):
+    (nowhere / "vehicle.arff").write_text(as_arff(X, y), "utf-8")
+    monkeypatch.setenv("BENCHMARK_DATA", str(nowhere))
+
+
+def test_rows_in_another_order_are_put_in_order(nowhere, monkeypatch):
+    embedded = loading.load(DataRef("vehicle"))
+    y = np.array([embedded.classes[code] for code in embedded.y])
+    mixed = np.random.default_rng(0).permutation(len(y))
+    saved_as_arff(nowhere, monkeypatch, embedded.X[mixed], y[mixed])
+    again = loading.load(DataRef("vehicle"))
+    assert again.source == "data folder: vehicle.arff"
+    assert np.array_equal(again.X, embedded.X) and np.array_equal(again.y, embedded.y)
+    assert again.sha256 == dataset.content_hash(again.X, again.y) == embedded.sha256
+    assert again.notes == ("rows or class names brought into the order of the reference",)
+    assert [again.ids[i] for i in (0, 1)] == [str(mixed.tolist().index(i) + 1) for i in (0, 1)]
+
+
+def test_other_names_of_the_same_classes_are_the_references(nowhere, monkeypatch):
+    embedded = loading.load(DataRef("vehicle"))
+    saved_as_arff(nowhere, monkeypatch, embedded.X, [4 - code for code in embedded.y])
+    again = loading.load(DataRef("vehicle"))
+    assert again.sha256 == embedded.sha256 and again.classes == embedded.classes
+
+
+def test_rows_with_labels_of_other_rows_are_refused(nowhere, monkeypatch):
+    """The class sizes and the rows are right, the content hash is what decides."""
     embedded = loading.load(DataRef("vehicle"))
     y = [embedded.classes[code] for code in embedded.y]
-    (nowhere / "vehicle.arff").write_text(as_arff(embedded.X[::-1], y[::-1]), "utf-8")
-    monkeypatch.setenv("BENCHMARK_DATA", str(nowhere))
-    assert "row order" in loading.load(DataRef("vehicle")).notes[0]
+    saved_as_arff(nowhere, monkeypatch, embedded.X, y[::-1])
+    with pytest.raises(UserError, match="in another order"):
+        loading.load(DataRef("vehicle"))
+
+
+@pytest.mark.parametrize("name", [*EMBEDDED, *FROM_FILES])
+def test_the_rows_of_every_reference_are_known(name):
+    if name not in EMBEDDED:
+        real(name)
+    loaded, rows = loading.load(DataRef(name)), reference.known(name)
+    assert np.array_equal(rows.y, loaded.y)
+    assert np.allclose(rows.numbers, reference.row_numbers(loaded.X), rtol=1e-12, atol=1e-12)
+    assert rows.order(loaded).tolist() == list(range(len(loaded.y)))
 
 
 def test_plants_and_cnae_take_both_forms(tmp_path):

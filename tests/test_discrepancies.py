@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from conftest import add_runs, cell_of
+from conftest import ROOT, add_runs, cell_of
 
 from benchmark.judge import discrepancies
 from benchmark.protocol import choices, registry
@@ -17,7 +17,7 @@ def add(results, name, dataset, params, scores):
 def test_every_entry_is_whole():
     for name, entry in discrepancies._entries().items():
         assert entry.keys() <= {"title", "where", "text", "numbers", "code", "ours", "switch",
-                                "effect"}, name  # fmt: skip
+                                "effect", "trial"}, name  # fmt: skip
         assert entry["title"] and entry["ours"], name
         sources = [entry[key] for key in ("text", "numbers", "code")]
         assert any(sources) or entry.get("effect"), name
@@ -70,6 +70,34 @@ def test_rules_that_need_no_records(tmp_path):
     }
     assert two.sides["sample standard deviation"] == "16 of 17"
     json.loads(discrepancies.to_json(list(made.values())))
+
+
+def test_the_released_code_is_beside_print_and_beside_ours(tmp_path):
+    """Its runs ship with the project; the numbers are taken from them."""
+    [entry] = [d for d in discrepancies.build(tmp_path) if d.id == "protogate-released"]
+    accuracy, same, features, _ = entry.effects
+    assert accuracy.what.endswith("different") and features.what.endswith("different")
+    assert accuracy.sides == {"printed": "83.95 ± 9.82", "released code": "71.95 ± 8.98"}
+    assert accuracy.difference == pytest.approx(-12.0, abs=0.005)
+    assert same.sides["ours with its settings"] == "73.10 ± 10.74"
+    assert (round(same.difference, 2), round(same.error, 2)) == (1.15, 2.06)
+    assert same.p > 0.5
+    assert "+1.15 (standard error 2.06)" in discrepancies.to_markdown([entry])
+
+
+def test_every_row_of_the_summary_names_its_dataset():
+    made = discrepancies.build(ROOT / "results")
+    largest = [entry.largest.what for entry in made if entry.largest]
+    assert largest and all(" on " in what for what in largest)
+
+
+def test_what_is_only_a_trial_says_so():
+    """Where text, code and harness say the same, or are silent, the other side is nobody's."""
+    trials = {name for name, entry in discrepancies._entries().items() if entry.get("trial")}
+    assert {"l2x-batch", "protogate-seed", "rf-trees"} <= trials
+    for name, entry in discrepancies._entries().items():
+        said = {entry[key] for key in ("text", "numbers", "code")} - {""}
+        assert name in trials or said != {entry["ours"]}, f"{name} is no discrepancy"
 
 
 def test_commands_can_be_typed(tmp_path):

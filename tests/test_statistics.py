@@ -209,3 +209,16 @@ def test_chi_square_is_that_of_scipy(df):
     for x in (0.0, 0.3, 4.0, 30.0, 200.0):
         expected = scipy.stats.chi2.sf(x, df)
         assert statistics.chi_square_p(x, df) == pytest.approx(expected, rel=1e-9)
+
+
+def test_the_ratio_of_two_standard_deviations():
+    for first, second in ((7.44, 7.7), (0.02, 0.01), (10.0, 6.0)):
+        ratio = (max(first, second) / min(first, second)) ** 2
+        assert statistics.variance_ratio_p(first, second, 24) == pytest.approx(
+            2 * scipy.stats.f.sf(ratio, 24, 24)
+        )
+    assert statistics.variance_ratio_p(3.0, 3.0, 24) == pytest.approx(1)
+    assert (
+        statistics.variance_ratio_p(0.0, 0.0, 24),
+        statistics.variance_ratio_p(0.0, 1.0, 24),
+    ) == (1, 0)

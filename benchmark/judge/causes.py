@@ -1,9 +1,8 @@
 """Why a cell differs from print: a cause with its evidence, or everything that was tried in vain.
 
-The evidence is in the records. Beside the setting that a cell stands for, others were run on the same
-splits: the rest of the grid, other seeds, the switches of the register of discrepancies. Each of them
-is held against the printed cell. What no record can tell (a count that the paper takes in another way)
-is written down in paper/causes.toml.
+The evidence is in the records: what else was run on the same splits (`judge/tried.py`) is held against
+the printed cell. What no record can tell (a count that the paper takes in another way) is written
+down in paper/causes.toml, and counts where the runs explain nothing.
 """
 
 from __future__ import annotations
@@ -14,27 +13,23 @@ import json
 import tomllib
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
-from functools import cache
+from dataclasses import asdict, dataclass, replace
+from functools import cache, partial
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
 from benchmark.experiments import fingerprint
-from benchmark.judge import discrepancies
+from benchmark.judge import tried as trying
 from benchmark.judge.audit.findings import label, printed, table_name
 from benchmark.judge.cells import ledger
 from benchmark.judge.cells.ledger import Line
 from benchmark.judge.cells.render import shown_value
+from benchmark.judge.tried import FEWEST, LEVEL, Tried
 from benchmark.paper import Printed
-from benchmark.protocol.plan import Cell, keys_of
-from benchmark.protocol.spec import folder_name
+from benchmark.protocol.stored import or_told
 from benchmark.runner.records import Store
-from benchmark.tables import pairing
 from benchmark.tables.build import build_from
-from benchmark.tables.measured import beside
-from benchmark.tables.recipes import Metric, Record, catalogue, follow
-from benchmark.tables.statistics import RUNS, corrected_resampled_t, mean_std
 from benchmark.tables.table import Result, Table
 from benchmark.text import grid
 from benchmark.text import mean_std as shown
@@ -42,47 +37,15 @@ from benchmark.text import mean_std as shown
 RECOVERED = "recovered setting"
 VERSION = "library or data version"
 INCONSISTENT = "paper inconsistent"
-DEVIATION = "documented deviation"
+DISCREPANCY = "documented discrepancy"
 NOISE = "search noise"
 UNEXPLAINED = "tried and unexplained"
 NONE = "no cause yet"
-KINDS = (RECOVERED, VERSION, INCONSISTENT, DEVIATION, NOISE, UNEXPLAINED, NONE)
+KINDS = (RECOVERED, VERSION, INCONSISTENT, DISCREPANCY, NOISE, UNEXPLAINED, NONE)
+"""From the best explained to the least."""
 
-FEWEST = 5
-"""Runs that a setting needs to be held against a printed cell."""
-NOT_WORSE = 0.05
-"""Validation cannot tell a setting from the chosen one if the test between them has a p above this."""
-AGREES = ("equal", "equivalent")
-FIELDS = ("scores", "selection", "also")
-"""Of a record, where the numbers of printed cells are."""
-
-
-@dataclass(frozen=True)
-class Tried:
-    """Another setting on the same data, beside the printed cell."""
-
-    changed: str
-    """What differs from the setting that the cell stands for: `max_depth=2 learning_rate=0.01`."""
-    kind: str
-    """grid | seed | switch | data"""
-    mean: float
-    std: float | None
-    n: int
-    word: str
-    """The verdict on it."""
-    worse: float | None = None
-    """p of "validation tells it from the chosen setting"; None where they share no runs."""
-
-    @property
-    def a_draw(self) -> bool:
-        """Whether nothing but chance prefers the chosen setting."""
-        return self.kind == "seed" or (
-            self.kind == "grid" and self.worse is not None and self.worse >= NOT_WORSE
-        )
-
-    def text(self, decimals: int) -> str:
-        runs = "" if self.n == RUNS else f" on {self.n} splits"
-        return f"{self.changed}: {shown(self.mean, self.std, decimals)}{runs}, {self.word}"
+WORDS = ("equal", "equivalent", "inconclusive", "different")
+"""From near to far."""
 
 
 @dataclass(frozen=True)
@@ -95,6 +58,8 @@ class Cause:
     tried: tuple[Tried, ...] = ()
     register: str = ""
     """The entry of the register of discrepancies that it belongs to."""
+    paper: str = ""
+    """What ours was compared with, where that is not the printed number itself."""
 
 
 def build(results: Path, tables: Sequence[int] | None = None) -> list[Cause]:
@@ -106,7 +71,7 @@ def build(results: Path, tables: Sequence[int] | None = None) -> list[Cause]:
 def causes(store: Store, lines: Sequence[Line]) -> list[Cause]:
     different = [line for line in lines if line.ours["rule"].verdict.word == "different"]
     found = {_place(line): cause for line in different if (cause := _direct(line, store))}
-    return [found.get(_place(line)) or _derived(line, found) for line in different]
+    return [found.get(_place(line)) or _derived(line, found, store) for line in different]
 
 
 def _place(line: Line) -> tuple[int, str, str, str]:
@@ -122,48 +87,165 @@ def _direct(line: Line, store: Store) -> Cause | None:
     cell = line.printed
     table = build_from(store, f"table{cell.table}")
     result = table.results.get((cell.method, cell.dataset, cell.metric, "rule"))
-    tried = _tried(table, result, store) if result else ()
+    tried = trying.of(table, result, store) if result else ()
     written = _written(cell)
+    if written and result:
+        tried = (*_rows(written, table, result, store), *tried)
     recovered = line.ours.get("recovered")
     if recovered and recovered.verdict.word == "equal":
         setting = table.results[cell.method, cell.dataset, cell.metric, "recovered"].params or {}
         chosen = (result.params if result else None) or {}
-        return Cause(
-            line, RECOVERED, f"{_changes(chosen, setting)} gives every printed digit", tried
-        )
+        text = f"{trying.changes(chosen, setting)} gives every printed digit"
+        return Cause(line, RECOVERED, text, tried)
+    if result and result.setting and (cause := _explained(line, table, result, tried, store)):
+        return cause
     if written:
-        text = written["text"] + _shown_rows(written.get("rows", ()), cell.metric, store)
-        return Cause(line, written["kind"], text, tried, written.get("register", ""))
+        return _as_written(line, written, table, result, tried, store)
     if result is None or not result.setting:
         return None
-    return _from_runs(line, result, tried)
+    return _unexplained(line, table, result, tried, store)
 
 
-def _from_runs(line: Line, result: Result, tried: tuple[Tried, ...]) -> Cause:
-    """What other runs on the same splits say."""
+def _explained(
+    line: Line, table: Table, result: Result, tried: Sequence[Tried], store: Store
+) -> Cause | None:
+    """What other runs on the same splits explain; None if nothing.
+
+    One change comes before several: the more of them, the more combinations could agree by chance.
+    """
     decimals = line.ours["rule"].decimals
-    for one in (t for t in tried if t.word in AGREES and t.kind == "switch"):
-        return Cause(line, DEVIATION, f"with {one.text(decimals)}", tried, _registered(one, result))
-    for one in (t for t in tried if t.word in AGREES and t.a_draw):
-        why = "another seed" if one.kind == "seed" else _draw(one)
-        return Cause(line, NOISE, f"{one.text(decimals)}; {why}", tried)
-    for one in (t for t in tried if t.word in AGREES and t.kind == "data"):
-        return Cause(line, VERSION, f"on the data with {one.text(decimals)}", tried)
-    drawn = [t.mean for t in tried if t.a_draw] + [result.mean or 0.0]
+    agreeing = sorted((t for t in tried if t.agrees), key=lambda t: t.changes)
+    for one in agreeing:
+        if one.kind == "row":
+            return Cause(line, DISCREPANCY, one.text(decimals), tuple(tried), one.register)
+        if one.register and not (rest := _rest(table, result, one, store)).away:
+            text = f"with {one.text(decimals)}; {rest.text}"
+            return Cause(line, DISCREPANCY, text, tuple(tried), one.register)
+    for one in agreeing:
+        if one.kind == "seed" or _a_draw(one, table, result):
+            text = f"{one.text(decimals)}; {_why_a_draw(one)}"
+            return Cause(line, NOISE, text, tuple(tried))
+    for one in (t for t in agreeing if t.kind == "data"):
+        if not (rest := _rest(table, result, one, store)).away:
+            text = f"on the data with {one.text(decimals)}; {rest.text}"
+            return Cause(line, VERSION, text, tuple(tried))
+    seeds = [t.mean for t in tried if t.kind == "seed"] + [result.mean or 0.0]
     target = line.printed.mean
-    if target is not None and len(drawn) > 1 and min(drawn) <= target <= max(drawn):
+    if target is not None and len(seeds) > 1 and min(seeds) <= target <= max(seeds):
         text = (
-            f"{len(drawn)} settings and seeds that validation cannot tell apart give "
-            f"{min(drawn):.{decimals}f} to {max(drawn):.{decimals}f}, and print lies between"
+            f"{len(seeds)} seeds of the same setting give {min(seeds):.{decimals}f} to "
+            f"{max(seeds):.{decimals}f}, and print lies between"
         )
-        return Cause(line, NOISE, text, tried)
+        return Cause(line, NOISE, text, tuple(tried))
+    return None
+
+
+def _a_draw(one: Tried, table: Table, result: Result) -> bool:
+    """Whether nothing but chance prefers the chosen setting of the grid.
+
+    Without randomness every setting of a whole search has the paper's own validation scores, and the
+    rule's choice is the paper's.
+    """
+    cell = table.recipe.cell(result.method, result.dataset)
+    by_rule = result.choice is not None and result.choice.by_rule
+    certain = cell is not None and cell.entry.deterministic and by_rule
+    return one.kind == "grid" and not certain and one.p is not None and one.p >= LEVEL
+
+
+def _why_a_draw(one: Tried) -> str:
+    if one.kind == "seed":
+        return "another seed"
+    return f"validation does not tell it from the chosen setting (p = {one.p:.2g})"
+
+
+@dataclass(frozen=True)
+class _Rest:
+    """What a change does to the other cells of the row."""
+
+    seen: int
+    away: list[str]
+    """Those that it moves away from print."""
+
+    @property
+    def text(self) -> str:
+        if not self.seen:
+            return "no other cell of the row was run with it"
+        return f"of {self.seen} other cells of the row it moves none away from print"
+
+
+def _rest(table: Table, result: Result, one: Tried, store: Store) -> _Rest:
+    """A change that is right for one cell of a row is not wrong for the others."""
+    seen, away = 0, []
+    for other in table.results.values():
+        same_cell = (other.dataset, other.metric) == (result.dataset, result.metric)
+        if other.method != result.method or other.edition != "rule" or same_cell:
+            continue
+        if not other.complete or other.printed is None or other.printed.mean is None:
+            continue
+        for there in trying.of(table, other, store):
+            if (there.kind, there.changed) == (one.kind, one.changed) and there.judged:
+                seen += 1
+                if _moved_away(other, there):
+                    away.append(f"{other.dataset} {other.metric}")
+    return _Rest(seen, away)
+
+
+def _moved_away(before: Result, after: Tried) -> bool:
+    """Further by the verdict; or different as before, and by more."""
+    assert before.printed is not None and before.printed.mean is not None
+    assert before.mean is not None
+    was, now = WORDS.index(before.verdict.word), WORDS.index(after.word)
+    if (was, now) != (WORDS.index("different"),) * 2:
+        return now > was
+    return abs(after.mean - before.printed.mean) > abs(before.mean - before.printed.mean)
+
+
+def _unexplained(
+    line: Line, table: Table, result: Result, tried: Sequence[Tried], store: Store
+) -> Cause:
     if not tried:
         return Cause(line, NONE, "nothing else was run on these data")
-    nearest = min(tried, key=lambda t: abs(t.mean - (target if target is not None else t.mean)))
-    text = f"{_counted(tried)} tried; nearest {nearest.text(decimals)}"
-    if line.printed.table == fingerprint.TABLE:
-        text += "; reports/fingerprint.md holds other data against it"
-    return Cause(line, UNEXPLAINED, text, tried)
+    return Cause(line, UNEXPLAINED, _in_vain(line, table, result, tried, store), tuple(tried))
+
+
+def _in_vain(line: Line, table: Table, result: Result, tried: Sequence[Tried], store: Store) -> str:
+    """What was tried, how near it came, and why what agrees is no cause."""
+    decimals, target = line.ours["rule"].decimals, line.printed.mean or 0.0
+    judged, few = [t for t in tried if t.judged], [t for t in tried if not t.judged]
+    parts = []
+    if judged:
+        nearest = min(judged, key=lambda t: abs(t.mean - target))
+        parts.append(f"{_counted(judged)} tried; nearest {nearest.text(decimals)}")
+    if few:
+        seen = sorted({t.n for t in few})
+        splits = f"{seen[0]} to {seen[-1]}" if len(seen) > 1 else f"{seen[0]}"
+        only = "" if judged else "nothing that can be judged yet: "
+        parts.append(
+            f"{only}{_counted(few)} seen on {splits} splits of the search only, {trying.TOO_FEW}"
+        )
+    for one in (t for t in tried if t.agrees and not t.register and t.kind not in ("seed", "data")):
+        parts.append(f"{one.changed} agrees, but {_why_not(one)}")
+    for one in (t for t in tried if t.agrees and (t.register or t.kind == "data")):
+        away = ", ".join(_rest(table, result, one, store).away)
+        parts.append(f"{one.changed} agrees, but moves {away} away from print")
+    if fingerprint.compares(_prints(store), line.printed):
+        parts.append("reports/fingerprint.md holds other data against it")
+    return "; ".join(parts)
+
+
+def _prints(store: Store) -> fingerprint.Prints:
+    read = partial(fingerprint.read, store.root)
+    return store.once("fingerprints", lambda: or_told(read) or fingerprint.nothing())
+
+
+def _why_not(one: Tried) -> str:
+    if one.kind != "grid":
+        return "it is nobody's: neither the text's nor a code's"
+    if one.p is None:
+        return "it shares too few splits with the chosen setting"
+    if one.p >= LEVEL:
+        return "a method without randomness has no second choice"
+    return f"validation rejects it (p = {one.p:.2g})"
 
 
 def _counted(tried: Sequence[Tried]) -> str:
@@ -171,168 +253,78 @@ def _counted(tried: Sequence[Tried]) -> str:
         "grid": ("other setting", "other settings"),
         "seed": ("other seed", "other seeds"),
         "switch": ("switch", "switches"),
+        "reading": ("other reading of the records", "other readings of the records"),
         "data": ("variant of the data", "variants of the data"),
+        "row": ("other implementation", "other implementations"),
     }
     count = Counter(t.kind for t in tried)
     return ", ".join(f"{count[k]} {words[k][count[k] > 1]}" for k in words if count[k])
 
 
-def _registered(one: Tried, result: Result) -> str:
-    """The entry of the register whose switch this is."""
-    wanted = {f"{result.model.partition(':')[0]}:{change}" for change in one.changed.split()}
-    return next((name for name, switch in discrepancies.switches().items() if switch in wanted), "")
-
-
-def _draw(one: Tried) -> str:
-    return f"validation does not tell it from the chosen setting (p = {one.worse:.2g})"
-
-
-def _tried(table: Table, result: Result, store: Store) -> tuple[Tried, ...]:
-    """Every other setting of this model that was run on these data, beside the printed cell."""
-    cell = table.recipe.cell(result.method, result.dataset)
-    if cell is None or not result.setting or result.printed is None or result.printed.mean is None:
-        return ()
-    [metric] = [m for m in table.recipe.metrics if m.name == result.metric]
-    metric = table.recipe.source(result.method).metric(metric)
-    assert metric.value.partition(".")[0] in FIELDS, metric
-    rho = pairing.used(store, Cell(cell.entry, cell.data), metric)
-    chosen = _settings(store, cell).get(result.setting)
-    if chosen is None:
-        return ()
-    made = _on_variants(result, store, metric, rho)
-    for setting, records in _settings(store, cell).items():
-        values = [v for record in records if (v := metric.of(record)) is not None]
-        if setting == result.setting or len(values) < FEWEST:
-            continue
-        within = [follow(record, metric.spread) for record in records] if metric.spread else []
-        verdict = beside(result.printed, values, [x for x in within if x is not None], metric, rho)
-        mean, std = mean_std(values)
-        before, after = _params(chosen[0]), _params(records[0])
-        made.append(
-            Tried(
-                _changes(before, after),
-                _kind(cell, before, after),
-                mean,
-                std,
-                len(values),
-                verdict.word,
-                _worse(chosen, records),
-            )
-        )
-    return tuple(made)
-
-
-def _on_variants(result: Result, store: Store, metric: Metric, rho: float) -> list[Tried]:
-    """The same cell in tables on other variants of its data, such as the mended generator."""
-    made = []
-    assert result.printed is not None
-    for name, entry in catalogue().items():
-        for place in entry["datasets"]:
-            if not place.startswith(f"{result.dataset}:") or result.method not in entry["methods"]:
-                continue
-            key = result.method, place, result.metric, "rule"
-            other = build_from(store, name).results.get(key)
-            if other is None or not other.complete or other.mean is None:
-                continue
-            verdict = beside(result.printed, other.values, other.within, metric, rho)
-            changed = place.partition(":")[2]
-            made.append(Tried(changed, "data", other.mean, other.std, other.n, verdict.word))
-    return made
-
-
-def _settings(store: Store, cell: Cell) -> dict[str, list[Record]]:
-    """The good runs of this model's present revision on these data, setting by setting."""
-
-    def read() -> dict[str, list[Record]]:
-        folder = store.runs / folder_name(cell.entry.name) / cell.data.folder
-        found: dict[str, list[Record]] = {}
-        _, example = keys_of(cell, {})
-        splits = [key.rpartition("/")[2] for key in example]
-        place = "/".join(example[0].split("/")[:2])
-        for path in sorted(folder.iterdir()) if folder.is_dir() else ():
-            keys = [f"{place}/{path.name}/{split}" for split in splits]
-            records, _ = store.find(keys, only=FIELDS)
-            good = [
-                _slim(record)
-                for record in records.values()
-                if record["status"] == "ok" and record["spec"]["revision"] == cell.entry.revision
-            ]
-            if good:
-                found[path.name] = good
-        return found
-
-    return store.once(("settings", cell.entry.name, cell.data.folder), read)
-
-
-def _slim(record: Record) -> Record:
-    """What is asked of a record here: there may be tens of thousands."""
-    spec, selection = record["spec"], record.get("selection")
-    return {
-        "key": record["key"],
-        "spec": {"params": spec["params"], "seed": spec["seed"]},
-        "scores": {part: record["scores"][part] for part in ("valid", "test")},
-        "selection": selection and {k: v for k, v in selection.items() if k != "core"},
-        "also": record.get("also"),
-    }
-
-
-def _params(record: Record) -> dict[str, Any]:
-    return {**record["spec"]["params"], "random_state": record["spec"]["seed"]}
-
-
-def _kind(cell: Cell, before: Mapping[str, Any], after: Mapping[str, Any]) -> str:
-    changed = {name for name in {*before, *after} if _differs(before, after, name)}
-    if changed == {"random_state"}:
-        return "seed"
-    searched = {*cell.search.grid, *cell.search.ranges}
-    return "grid" if changed <= searched else "switch"
-
-
-def _differs(before: Mapping[str, Any], after: Mapping[str, Any], name: str) -> bool:
-    """A setting that is null is not one that is left out."""
-    return (name in before) != (name in after) or before.get(name) != after.get(name)
-
-
-def _changes(before: Mapping[str, Any], after: Mapping[str, Any]) -> str:
-    names = [name for name in after if _differs(before, after, name)]
-    names += [name for name in before if name not in after]
-    shown = (f"{name}={_spelled(after[name])}" if name in after else f"no {name}" for name in names)
-    return " ".join(shown) or "the same setting"
-
-
-def _spelled(value: Any) -> str:
-    return value if isinstance(value, str) else json.dumps(value)
-
-
-def _worse(chosen: Sequence[Record], other: Sequence[Record]) -> float | None:
-    """p of the corrected test between the validation scores on the splits that both have."""
-    scores = [
-        {r["key"].rpartition("/")[2]: r["scores"]["valid"]["balanced_accuracy"] for r in records}
-        for records in (chosen, other)
-    ]
-    both = sorted(scores[0].keys() & scores[1].keys())
-    if len(both) < FEWEST:
-        return None
-    return corrected_resampled_t([scores[1][split] - scores[0][split] for split in both])[1]
-
-
 # A cell that is computed from others --------------------------------------------------------------
 
 
-def _derived(line: Line, found: Mapping[Any, Cause]) -> Cause:
-    """A rank or a difference of ranks has the cause of the cells that it is computed from."""
+def _derived(line: Line, found: Mapping[Any, Cause], store: Store) -> Cause:
+    """A rank, or a difference of ranks: what it becomes with recovered settings, else what its cells
+    are explained by."""
     cell = line.printed
-    beneath = [
-        c for place, c in found.items() if place[0] == cell.table and place[1] == cell.method
-    ]
+    rank = _recovered_rank(line, store)
+    compared = _same_cells(line, store)
+    if rank and rank[0] != "different":
+        return Cause(line, RECOVERED, rank[1], paper=compared)
+    around = {
+        place: c
+        for place, c in found.items()
+        if place[0] == cell.table and cell.dataset in ("", place[2])
+    }
+    beneath = [c for place, c in around.items() if place[1] == cell.method]
     whose = "its own cells" if beneath else "the cells of the methods that it is ranked among"
-    beneath = beneath or [c for place, c in found.items() if place[0] == cell.table]
+    beneath = beneath or list(around.values())
     if not beneath:
-        return Cause(line, NONE, "none of the cells that it is computed from differs")
+        text = "none of the cells that it is computed from differs"
+        return Cause(line, NONE, text, paper=compared)
     kinds = Counter(cause.kind for cause in beneath)
-    [(kind, _), *_] = kinds.most_common()
-    counts = ", ".join(f"{n} {kind}" for kind, n in kinds.most_common())
-    return Cause(line, kind, f"computed from {whose}, of which {len(beneath)} differ: {counts}")
+    least = max(kinds, key=KINDS.index)
+    counts = ", ".join(f"{kinds[kind]} {kind}" for kind in KINDS if kinds[kind])
+    verb = "differs" if len(beneath) == 1 else "differ"
+    text = f"computed from {whose}, of which {len(beneath)} {verb}: {counts}"
+    if len(kinds) > 1:
+        text += "; explained no better than the least of them"
+    if rank:
+        text += f"; {rank[1]}"
+    return Cause(line, least, text, paper=compared)
+
+
+def _recovered_rank(line: Line, store: Store) -> tuple[str, str] | None:
+    """The verdict on a rank once the cells with recovered settings are as printed, and it in words;
+    None where there are no such cells."""
+    table, method = build_from(store, f"table{line.printed.table}"), line.printed.method
+    summary = table.summaries.get((method, "recovered", line.printed.metric))
+    known = any(edition == "recovered" for _, _, _, edition in table.results)
+    if summary is None or summary.ours is None or not known:
+        return None
+    word = summary.verdict.word
+    if word not in WORDS:
+        return None
+    after = {"inconclusive": ": no difference is shown any more", "different": " still"}.get(
+        word, ""
+    )
+    return (
+        word,
+        f"with recovered settings where they are known {shown(*summary.ours)}, {word}{after}",
+    )
+
+
+def _same_cells(line: Line, store: Store) -> str:
+    """The rank that the paper's own cells give over our methods and datasets; ours has no other."""
+    cell = line.printed
+    table = build_from(store, f"table{cell.table}")
+    summary = table.summaries.get((cell.method, "rule", cell.metric))
+    if summary is None or summary.same_cells is None or table.fully_ranked:
+        return ""
+    methods, datasets = table.ranked
+    over = f"its cells of {len(methods)} methods on {len(datasets)} datasets"
+    return f"{shown(*summary.same_cells)} ({over}; printed {printed(cell)})"
 
 
 # What is written down ----------------------------------------------------------------------------
@@ -343,18 +335,6 @@ def _entries() -> list[dict[str, Any]]:
     text = files("benchmark.paper").joinpath("causes.toml").read_text("utf-8")
     entries: list[dict[str, Any]] = tomllib.loads(text)["cause"]
     return entries
-
-
-def _shown_rows(rows: Sequence[Sequence[str]], metric: str, store: Store) -> str:
-    """Rows of other tables as evidence: table, row, dataset."""
-    found = []
-    for name, row, dataset in rows:
-        table = build_from(store, name)
-        result = table.results.get((row, dataset, metric, "rule"))
-        if result and result.mean is not None:
-            [title] = [r.label for r in table.rows if r.method == row]
-            found.append(f"{title}: {shown(result.mean, result.std)}")
-    return f" ({'; '.join(found)})" if found else ""
 
 
 def _written(cell: Printed) -> dict[str, Any] | None:
@@ -371,14 +351,58 @@ def _written(cell: Printed) -> dict[str, Any] | None:
     return None
 
 
+def _as_written(
+    line: Line,
+    entry: Mapping[str, Any],
+    table: Table,
+    result: Result | None,
+    tried: tuple[Tried, ...],
+    store: Store,
+) -> Cause:
+    text = entry["text"] + _shown_cells(entry.get("evidence", ()), line.printed.metric, store)
+    if entry["kind"] == UNEXPLAINED and result and tried:
+        text = f"{text}; {_in_vain(line, table, result, tried, store)}"
+    return Cause(line, entry["kind"], text, tried, entry.get("register", ""))
+
+
+def _rows(
+    entry: Mapping[str, Any], table: Table, result: Result, store: Store
+) -> tuple[Tried, ...]:
+    """Rows of other tables that stand for the same printed cell: another code, or the text."""
+    if result.printed is None or result.printed.mean is None:
+        return ()
+    [metric] = [m for m in table.recipe.metrics if m.name == result.metric]
+    made = []
+    for name, row in entry.get("rows", ()):
+        other = build_from(store, name)
+        there = other.results.get((row, result.dataset, result.metric, "rule"))
+        if there is None:
+            continue
+        [title] = [r.label for r in other.rows if r.method == row]
+        # Between two codes the correlation of two seeds says nothing, so none is assumed.
+        if one := trying.held(result.printed, there.values, there.within, metric, 0.0):
+            made.append(replace(one, changed=title, kind="row", register=entry.get("register", "")))
+    return tuple(made)
+
+
+def _shown_cells(cells: Sequence[Sequence[str]], metric: str, store: Store) -> str:
+    """Our cells of other places as evidence: table, row, dataset."""
+    found = []
+    for name, row, dataset in cells:
+        result = build_from(store, name).results.get((row, dataset, metric, "rule"))
+        if result and result.mean is not None:
+            found.append(f"{dataset} {result.mean:.2f}")
+    return f" (ours: {', '.join(found)})" if found else ""
+
+
 # Texts -------------------------------------------------------------------------------------------
 
 ABOUT = {
-    RECOVERED: "settings outside the rule or the grid that give every printed digit",
+    RECOVERED: "settings outside the rule or the grid that give every printed digit, or a rank that they change",
     VERSION: "other data or another library give it",
     INCONSISTENT: "the paper says two things",
-    DEVIATION: "a switch of the register of discrepancies gives it, or what is counted is another thing",
-    NOISE: "settings or seeds that validation cannot tell apart give it, or values on both sides of it",
+    DISCREPANCY: "text, code and numbers disagree, and another side of that gives it; or the paper counts another thing",
+    NOISE: "another seed gives it, or another setting that validation cannot tell from the chosen one",
     UNEXPLAINED: "what was tried does not give it",
     NONE: "nothing was tried yet",
 }
@@ -390,7 +414,7 @@ def to_markdown(found: Sequence[Cause]) -> str:
     head = f"{len(found)} cells differ by the paper's rule."
     counts = [["cause", "cells", "that is"]]
     counts += [[kind, str(kinds[kind]), ABOUT[kind]] for kind in KINDS if kinds[kind]]
-    parts = ["# Why cells differ", head, grid(counts), LEGEND]
+    parts = ["# Why cells differ", head, grid(counts), *LEGEND]
     for table in dict.fromkeys(cause.line.printed.table for cause in found):
         mine = [cause for cause in found if cause.line.printed.table == table]
         rows = [["method", "dataset", "metric", "paper", "ours", "cause", "evidence"]]
@@ -401,12 +425,27 @@ def to_markdown(found: Sequence[Cause]) -> str:
 
 
 LEGEND = (
-    f"Beside the setting that a cell stands for, every other setting with at least {FEWEST} runs on the same "
-    "splits is held against print: the rest of the grid, other seeds, switches of the register of "
-    "discrepancies, other variants of the data. Validation cannot tell two settings apart if the corrected "
-    f"test between their validation scores has p of {NOT_WORSE:g} or more. A switch that agrees comes first, "
-    "then a draw. None of this was used to choose anything: a setting that is found by the printed cell is "
-    "evidence about the paper, not a result."
+    (
+        f"Beside the setting that a cell stands for, every other one with at least {FEWEST} runs on the same "
+        "splits is held against print: the rest of the grid, other seeds, switches of the register of "
+        "discrepancies, other variants of the data, other readings of the records. It agrees if its mean is "
+        "equal or equivalent and its spread can be the printed one, too. None of this was used to choose "
+        "anything: a setting that is found by the printed cell is evidence about the paper, not a result."
+    ),
+    (
+        "A switch explains a cell if its value is somebody's (the text's, the released or an official code's) "
+        "and it moves no other cell of the row away from print; one change comes before several. Values that "
+        "are nobody's are only tried."
+    ),
+    (
+        "Another setting of the grid is a draw if the plain paired test between its validation scores and "
+        f"those of the chosen setting has p of {LEVEL:g} or more. The paper chose on the splits that we have, so "
+        "which splits were drawn cannot have changed its choice, and the test that corrects for them would "
+        "call almost everything a draw; only chance in training can have. The plain test still counts what "
+        "the splits add to the difference, and so is generous rather than strict. Methods without "
+        "randomness have no draws where the whole grid was searched. That print lies between two values is "
+        "noise only if both are seeds of one setting."
+    ),
 )
 
 
@@ -414,7 +453,8 @@ def _row(cause: Cause) -> list[str]:
     cell, ours = cause.line.printed, cause.line.ours["rule"]
     kind = f"{cause.kind} ({cause.register})" if cause.register else cause.kind
     names = [label(cell.method).replace("|", " "), cell.dataset or "all", cell.metric]
-    return [*names, printed(cell), shown_value(ours), kind, cause.text.replace("|", "/")]
+    values = [cause.paper or printed(cell), shown_value(ours)]
+    return [*names, *values, kind, cause.text.replace("|", "/")]
 
 
 def _lists(found: Sequence[Cause]) -> list[str]:

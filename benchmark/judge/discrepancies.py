@@ -22,9 +22,12 @@ from benchmark.judge.audit.findings import sheet
 from benchmark.protocol import registry
 from benchmark.protocol.choices import EDITIONS
 from benchmark.protocol.plan import Protocol
+from benchmark.protocol.registry import ModelEntry
+from benchmark.protocol.spec import parse_name
 from benchmark.runner.records import Store
 from benchmark.tables import statistics as stats
 from benchmark.tables.build import build_from, build_recipe
+from benchmark.tables.measured import beside
 from benchmark.tables.ranking import with_summaries
 from benchmark.tables.recipes import Metric, Recipe, Source, follow
 from benchmark.tables.table import Gap, Result, Table
@@ -58,6 +61,8 @@ class Effect:
     """Second side minus first, where both are one number."""
     p: float | None = None
     """Corrected resampled t-test on paired runs."""
+    error: float | None = None
+    """Standard error of the difference over these splits, where that is what it is judged by."""
     missing: tuple[Missing, ...] = ()
     """Why sides have no value."""
 
@@ -75,6 +80,8 @@ class Discrepancy:
     ours: str
     switch: str
     effects: tuple[Effect, ...]
+    trial: bool = False
+    """Whether the switch's value is nobody's: it tells how much depends on it, and explains no cell."""
 
     @property
     def largest(self) -> Effect | None:
@@ -89,9 +96,27 @@ def _entries() -> dict[str, dict[str, Any]]:
     return tomllib.loads(text)
 
 
-def switches() -> dict[str, str]:
-    """Per entry of the register, how to get the other side: `svm:kernel=poly`."""
-    return {name: entry["switch"] for name, entry in _entries().items()}
+def switch_of(model: ModelEntry, name: str, value: Any) -> str:
+    """The entry that this change of a model is the other side of: what the text, a released or an
+    official code say. Models of one class share their entries; a value that is nobody's has none."""
+    for known, switched, overrides in _switches():
+        entry = registry.models().get(switched)
+        same = entry is not None and entry.class_path == model.class_path
+        if same and name in overrides and overrides[name] == value:
+            return known
+    return ""
+
+
+@cache
+def _switches() -> list[tuple[str, str, dict[str, Any]]]:
+    """Entry, model and its settings, of every switch that is more than a trial."""
+    found = []
+    for name, entry in _entries().items():
+        for switch in entry["switch"].split(", "):
+            model, _, _ = (word := switch.split(" ")[0]).partition(":")
+            if model in registry.models() and not entry.get("trial"):
+                found.append((name, *parse_name(word)))
+    return found
 
 
 def build(results: Path, store: Store | None = None) -> list[Discrepancy]:
@@ -158,7 +183,7 @@ def _pairs(spec: Mapping[str, Any], store: Store) -> list[Effect]:
                 (b, others[dataset], ACCURACY.name, "rule")
             ),
         }
-        where = f"{a}: accuracy" if variant else f"accuracy on {dataset}"
+        where = f"{a}: accuracy on {dataset}" if variant else f"accuracy on {dataset}"
         made.append(_compare(where, sides, paired=not variant))
         counts = [
             table.results.get((model, place, FEATURES.name, "rule"))
@@ -381,6 +406,35 @@ def _flagged(spec: Mapping[str, Any], store: Store) -> list[Effect]:
     return found
 
 
+def _released(_spec: Mapping[str, Any], store: Store) -> list[Effect]:
+    """The authors' own code on our splits: beside print, and beside ours with its settings."""
+    table, found = build_from(store, "protogate-colon"), []
+    for metric in table.recipe.metrics[:2]:
+        theirs, ours = (
+            table.results[row, "colon", metric.name, "rule"]
+            for row in ("released", "same-settings")
+        )
+        printed = table.recipe.printed("protogate", "colon", metric.name)
+        assert (
+            printed
+            and printed.mean is not None
+            and theirs.mean is not None
+            and ours.mean is not None
+        )
+        verdict = beside(printed, theirs.values, theirs.within, metric, 0.0)
+        sides = {"printed": mean_std(printed.mean, printed.std), "released code": _shown(theirs)}
+        what = f"{metric.heading} on colon, released code beside print: {verdict.word}"
+        found.append(Effect(what, sides, verdict.difference))
+        differences = [b - a for a, b in zip(theirs.values, ours.values, strict=True)]
+        difference, spread = stats.mean_std(differences)
+        p = stats.corrected_resampled_t(differences)[1]
+        error = (spread or 0.0) / len(differences) ** 0.5
+        sides = {"released code": _shown(theirs), "ours with its settings": _shown(ours)}
+        what = f"{metric.heading} on colon, ours with the released settings"
+        found.append(Effect(what, sides, difference, p, error))
+    return found
+
+
 Rule = Callable[[Mapping[str, Any], Store], list[Effect]]
 RULES: dict[str, Rule] = {
     "editions": _editions,
@@ -391,6 +445,7 @@ RULES: dict[str, Rule] = {
     "eval_x": _eval_x,
     "truths": _truths,
     "flagged": _flagged,
+    "released": _released,
 }
 
 
@@ -455,6 +510,7 @@ def _effects_text(effects: Sequence[Effect]) -> str:
         for e in pairs:
             sides = [f"{label}: {value or '–'}" for label, value in e.sides.items()]
             difference = "" if e.difference is None else f"{e.difference:+.2f}"
+            difference += "" if e.error is None else f" (standard error {e.error:.2f})"
             lines.append([e.what, *sides, difference, "" if e.p is None else f"{e.p:.2g}"])
         parts.append(grid(lines))
     for e in lists:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -14,6 +14,7 @@ from benchmark.experiments import timing
 from benchmark.progress import Progress, say
 from benchmark.protocol.choices import current, read_choice
 from benchmark.protocol.plan import Cell, Protocol
+from benchmark.protocol.registry import datasets
 from benchmark.protocol.search import Plan
 from benchmark.protocol.spec import MissingData
 from benchmark.protocol.stored import or_set_aside
@@ -85,14 +86,11 @@ def fill(
     wanted: dict[str, Need] = {}
     for table in tables:
         wanted |= {need.name: need for need in needs(table, only_models, only_datasets)}
+    names = list(dict.fromkeys(need.cell.data.name for need in wanted.values()))
     absent = {need.cell.data.name for need in wanted.values() if out_of_reach(need.cell.data)}
-    if absent:
-        say(
-            f"Left out: {', '.join(sorted(absent))}. Their data have to be fetched by hand; "
-            f"`python -m benchmark data status` says how."
-        )
     wanted = {k: need for k, need in wanted.items() if need.cell.data.name not in absent}
     missing = gaps(list(wanted.values()), means, quick)
+    say(_data(names, {gap.need.cell.data.name for gap in missing} if not means.dask else set()))
     begun = affordable(missing, means)
     if missing:
         say(_outlook(missing, begun, len(wanted)))
@@ -110,6 +108,28 @@ def fill(
     ]
     take_times(shown, means.store.root, means.deadline, means.force)
     return report.failures
+
+
+def _data(names: Sequence[str], needed: Collection[str]) -> str:
+    """One line per dataset: where it is, or the way to it. What runs are waiting for is fetched now."""
+    from benchmark.data import getting
+
+    lines = []
+    for name in (name for name in names if name in datasets()):
+        [row] = getting.status([name])
+        found = f"at hand ({row.detail})"
+        if row.state == "missing":
+            found = (
+                f"by hand; `python -m benchmark data get {name}` tells how. Its runs are left out"
+            )
+        elif row.state == "downloadable" and name not in needed:
+            found = f"not here, and no run waits for it; `{row.detail}` fetches it"
+        elif row.state == "downloadable":
+            [row] = getting.get([name])
+            done = row.state == "ready"
+            found = f"fetched ({row.detail})" if done else "could not be fetched, see below"
+        lines.append(f"  {name:<20}{found}")
+    return "\n".join(["Data:", *lines])
 
 
 def affordable(missing: Sequence[Gap], means: Means) -> list[Gap]:

@@ -194,6 +194,15 @@ def corrected_resampled_t(d: Sequence[float], rho: float = RHO) -> tuple[float, 
     return t, student_p(t, len(d) - 1)
 
 
+def variance_ratio_p(first: float, second: float, df: int) -> float:
+    """Two-sided p of two standard deviations with as many degrees of freedom each (the F test)."""
+    if not first or not second:
+        return float(first == second)
+    small, large = sorted((first * first, second * second))
+    share = small / (small + large)
+    return min(1.0, 2 * _incomplete_beta(share, 1 - share, df / 2, df / 2))
+
+
 def sign_flip_p(d: Sequence[float]) -> float:
     """Exact two-sided p of "these paired differences are centred on zero".
 
