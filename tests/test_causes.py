@@ -16,6 +16,7 @@ from benchmark.protocol.registry import data_ref, models
 from benchmark.runner.records import Store
 from benchmark.tables.build import build_from
 from benchmark.tables.statistics import corrected_resampled_t
+from benchmark.tables.verdict import Verdict
 
 
 def printed(method, dataset="colon"):
@@ -276,9 +277,16 @@ def test_what_is_computed_is_as_explained_as_the_least_of_its_own_cells():
         place: causes.Cause(line, kind, "")
         for (place, line), kind in zip(cells.items(), kinds, strict=True)
     }
-    line = ledger.Line(paper.cell(22, "rf", "syn1", "rank_difference"), {})
-    cause = causes._derived(line, found, Store(ROOT / "results", remember=True))
+    store = Store(ROOT / "results", remember=True)
+
+    def explained(*interval):
+        ours = ledger.Ours(Verdict("different", "", interval=interval))
+        line = ledger.Line(paper.cell(22, "rf", "syn1", "rank_difference"), {"rule": ours})
+        return causes._derived(line, found, store)
+
+    cause = explained(1.0, 3.0)
     assert cause.kind == causes.NOISE and "of which 2 differ" in cause.text
+    assert "print lies within what other draws" in explained(-1.0, 3.0).text
 
 
 def test_what_is_written_down_is_about_cells_that_are_printed():

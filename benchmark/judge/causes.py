@@ -38,7 +38,7 @@ RECOVERED = "recovered setting"
 VERSION = "library or data version"
 INCONSISTENT = "paper inconsistent"
 DISCREPANCY = "documented discrepancy"
-NOISE = "search noise"
+NOISE = "noise of search or runs"
 UNEXPLAINED = "tried and unexplained"
 NONE = "no cause yet"
 KINDS = (RECOVERED, VERSION, INCONSISTENT, DISCREPANCY, NOISE, UNEXPLAINED, NONE)
@@ -272,6 +272,10 @@ def _derived(line: Line, found: Mapping[Any, Cause], store: Store) -> Cause:
     compared = _same_cells(line, store)
     if rank and rank[0] != "different":
         return Cause(line, RECOVERED, rank[1], paper=compared)
+    edges = line.ours["rule"].verdict.interval
+    if cell.metric == "rank_difference" and edges and edges[0] <= 0 <= edges[1]:
+        text = "a whole number hides its noise: print lies within what other draws of our runs give"
+        return Cause(line, NOISE, text, paper=compared)
     around = {
         place: c
         for place, c in found.items()
@@ -402,7 +406,8 @@ ABOUT = {
     VERSION: "other data or another library give it",
     INCONSISTENT: "the paper says two things",
     DISCREPANCY: "text, code and numbers disagree, and another side of that gives it; or the paper counts another thing",
-    NOISE: "another seed gives it, or another setting that validation cannot tell from the chosen one",
+    NOISE: "another seed gives it, another setting that validation cannot tell from the chosen one, or "
+    "other draws of our runs",
     UNEXPLAINED: "what was tried does not give it",
     NONE: "nothing was tried yet",
 }

@@ -213,7 +213,8 @@ def _largest_effect(entry: Discrepancy) -> str:
     effect = entry.largest
     if effect is None or effect.difference is None:
         return ""
-    return f"{effect.difference:+.2f} points, {effect.what}"
+    p = "" if effect.p is None else f" (p = {effect.p:.2g})"
+    return f"{effect.difference:+.2f} points, {effect.what}{p}"
 
 
 def between(pair: Pair) -> dict[str, Any]:

@@ -238,7 +238,9 @@ def _in_draws(printed: float | None, difference: float, draws: list[float]) -> V
     if printed is None:
         return Verdict("not in paper", told)
     verdict = same_or_not(difference, printed, 0)
-    return replace(verdict, why=f"{verdict.why}; {told}")
+    # Not what the verdict rests on: how far the difference from print would move in other draws.
+    interval = low - printed, high - printed
+    return replace(verdict, why=f"{verdict.why}; {told}", interval=interval)
 
 
 # The best global strength against the largest ------------------------------------------------------

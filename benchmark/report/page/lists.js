@@ -162,7 +162,7 @@ function discrepanciesView() {
     h("p.lead", {}, `${plural(data.discrepancies.length, "place")} where the paper’s text, its printed numbers and its released code disagree or are silent: ` +
       `what each of them says, what is done here, how to get the other side, and what that changes, measured for ${measured} of them.`),
     h("p.note", {}, "Ordered by the largest measured effect on balanced accuracy. p is the corrected resampled t-test on the 25 paired runs."),
-    plainTable(["", "largest effect"], data.discrepancies.filter((d) => d.largest).slice(0, 12).map((d) => [d.title, d.largest])),
+    plainTable(["", "largest effect"], data.discrepancies.filter((d) => d.largest).map((d) => [d.title, d.largest])),
     h("ol.findings", {}, data.discrepancies.map((d) => h("li", { id: `discrepancy-${d.id}` },
       h("h3", {}, d.title, " ", h("code", {}, d.id)),
       d.where && h("p.note", {}, d.where),
