@@ -47,7 +47,7 @@ PANELS = (
     Panel({"balanced_accuracy": "balanced accuracy (%)"}),
     Panel({"selected_features": "selected features"}, log=True),
     Panel({"f1_select": "F1 of selection"}),
-    Panel({"mean_rank": "mean rank", "rank_difference": "rank difference"}),
+    Panel({"mean_rank": "mean rank", "rank_difference": "rank diff."}),
     Panel(
         dict.fromkeys(
             ("train_seconds_per_epoch", "train_ms_per_epoch", "inference_ms_per_sample"),
