@@ -15,6 +15,7 @@ from benchmark.protocol import registry
 from benchmark.protocol.spec import UserError
 from benchmark.tables import computed, recipes, render, statistics
 from benchmark.tables.build import build_all, build_table
+from benchmark.tables.pairing import Rho
 from benchmark.tables.recipes import catalogue
 
 # Names of the paper; settings that are never searched, so that no choice has to be written.
@@ -454,3 +455,14 @@ def test_editing_the_store_changes_nothing_in_it(lines, results):
     before = sorted(p.as_posix() for p in results.rglob("*"))
     ledger.build(results)
     assert sorted(p.as_posix() for p in results.rglob("*")) == before
+
+
+def test_text_is_for_a_terminal_and_tells_what_runs_share(lines):
+    shared = [("colon", "networks", Rho(0.52, 0.35, 0.69, {"protogate": 5}))]
+    whole = ledger_render.render(lines, "text", shared=shared)
+    assert max(map(len, whole.splitlines())) <= 100
+    assert "colon    networks  0.52  0.35 to 0.69   ProtoGate (5)" in whole
+    assert "0.35 to 0.69" in ledger_render.render(lines, "md", shared=shared)
+    one = ledger_render.render([x for x in lines if x.printed.table == 2], "text")
+    assert "MLP" in one and "agrees within" in one
+    assert "CatBoost" not in one

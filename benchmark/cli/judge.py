@@ -56,9 +56,13 @@ def compare(arguments: argparse.Namespace) -> int:
         return OK
     from benchmark.judge.cells import ledger
     from benchmark.judge.cells import render as ledger_render
+    from benchmark.runner.records import Store
+    from benchmark.tables import pairing
+    from benchmark.tables.recipes import read_recipe
 
     lines = ledger.build(arguments.results, arguments.table)
-    print(ledger_render.render(lines, arguments.format, arguments.all))
+    shared = pairing.measured(Store(arguments.results, remember=True), read_recipe("table2"))
+    print(ledger_render.render(lines, arguments.format, arguments.all, shared))
     changed = ledger.regressions(lines)
     for line in changed:
         cell = line.printed

@@ -108,6 +108,8 @@ class Source:
     """Other rows that this one is the mean of."""
     given: str = ""
     """A file in benchmark/paper that holds its runs: somebody else's code, run on our splits."""
+    whose: str = "ours"
+    """Who made the runs of a row that the paper does not print."""
 
     def metric(self, metric: Metric) -> Metric:
         """The metric as this row reads it."""

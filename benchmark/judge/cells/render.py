@@ -15,6 +15,7 @@ from benchmark.judge.cells.counts import by_kind, listed, recovered
 from benchmark.judge.cells.ledger import WORDS, Line, Ours, totals
 from benchmark.protocol.choices import EDITION_NAMES, EDITIONS
 from benchmark.tables.convergence import MARK
+from benchmark.tables.pairing import Rho
 from benchmark.tables.statistics import RUNS
 from benchmark.text import columns, grid, mean_std
 
@@ -60,30 +61,49 @@ COMPARED = WORDS[:6]
 
 WIDTH = 100
 SHORT = {
-    "paper inconsistent": "print in doubt",
+    "paper inconsistent": "in doubt",
     "data unavailable": "no data",
     "other hardware": "times",
 }
 """Verdicts as heads of narrow columns."""
 
 
-def render(lines: Sequence[Line], form: str, everything: bool = False) -> str:
+Shared = Sequence[tuple[str, str, Rho]]
+"""Dataset, kind of method, and how much two trainings on the same splits have in common."""
+
+
+def render(lines: Sequence[Line], form: str, everything: bool = False, shared: Shared = ()) -> str:
     """The ledger as text, md, csv or json; only text and Markdown leave anything out."""
     if form in ("text", "md"):
-        return {"text": to_text, "md": to_markdown}[form](lines, everything)
+        return {"text": to_text, "md": to_markdown}[form](lines, everything, shared)
     return {"csv": to_csv, "json": to_json}[form](lines)
 
 
 FORMATS = ("text", "md", "csv", "json")
 
 
-def to_text(lines: Sequence[Line], everything: bool = False) -> str:
+def _shared_rows(shared: Shared) -> list[list[str]]:
+    """The measured correlations, each with its interval and what it was measured from."""
+    head = ["dataset", "methods", "rho", "95 % interval", "from (seeds)"]
+    return [
+        head,
+        *(
+            [dataset, kind, f"{rho.value:.2f}", f"{rho.low:.2f} to {rho.high:.2f}"]
+            + [", ".join(f"{label(m)} ({n})" for m, n in rho.trainings.items())]
+            for dataset, kind, rho in shared
+        ),
+    ]
+
+
+def to_text(lines: Sequence[Line], everything: bool = False, shared: Shared = ()) -> str:
     """For a terminal: what was found; of one table also its cells."""
     parts = [textwrap.fill(text, WIDTH, subsequent_indent="  ") for text in headline(lines)]
     head, *rows = _totals(lines)
     heads = [[SHORT.get(word, word) for word in head], *rows]
     parts.append(columns(heads, right=range(1, len(head))))
     tables = {line.printed.table for line in lines}
+    if shared:
+        parts.append(columns(_shared_rows(shared)))
     if len(tables) > 1:
         parts.append(
             textwrap.fill(
@@ -112,11 +132,13 @@ def to_text(lines: Sequence[Line], everything: bool = False) -> str:
     return "\n\n".join(parts)
 
 
-def to_markdown(lines: Sequence[Line], everything: bool = False) -> str:
+def to_markdown(lines: Sequence[Line], everything: bool = False, shared: Shared = ()) -> str:
     """Totals, then table by table what was compared; gaps are counted by their reason."""
     parts = ["# Every printed cell beside ours", "  \n".join(headline(lines))]
     parts += [f"All {len(lines)} printed cells, repeats included, by the paper's rule:"]
     parts += [grid(_totals(lines)), "  \n".join(LEGEND)]
+    if shared:
+        parts += ["What runs on the same splits share, measured:", grid(_shared_rows(shared))]
     for table in dict.fromkeys(line.printed.table for line in lines):
         mine = [line for line in lines if line.printed.table == table]
         parts.append(f"## {table_name(table)}")

@@ -69,7 +69,7 @@ def heading(table: Table, dataset: str, metric: Metric) -> str:
 def source_name(table: Table, row: Row, edition: str) -> str:
     """The edition, where the row is the paper's; a variant of an experiment has none."""
     printed = any(table.recipe.printed(row.method, d, m.name) for d, m in table.recipe.columns)
-    return EDITION_NAMES[edition] if printed else "ours"
+    return EDITION_NAMES[edition] if printed else table.recipe.source(row.method).whose
 
 
 def our_summary(table: Table, row: Row, edition: str) -> list[str]:
@@ -112,7 +112,8 @@ def legend(table: Table) -> str:
         lines[0] += f" Against the paper: {VERDICTS}."
     for edition in table.editions:
         words = Counter(r.verdict.word for r in table.shown if r.edition == edition)
-        counts = ", ".join(f"{words[word]} {word}" for word in WORDS if words[word])
+        judged = [word for word in WORDS if words[word] and word != "not in paper"]
+        counts = ", ".join(f"{words[word]} {word}" for word in judged)
         if counts and table.recipe.paper is not None:
             lines.append(f"{EDITION_NAMES[edition].capitalize()}: {MEANING[edition]}; {counts}.")
     if any(result.unconverged for result in table.shown):
