@@ -309,8 +309,11 @@ def test_every_form_holds_every_cause(forest, inside):
     rows = json.loads(inside(*words, "--format", "json", check=0).stdout)
     assert [row["kind"] for row in rows if row["metric"] == "balanced_accuracy"] == [causes.NOISE]
     assert causes.NOISE in inside(*words, "--format", "csv", check=0).stdout
-    text = inside(*words, check=0).stdout
+    text = inside(*words, "--format", "md", check=0).stdout
     assert "print lies between" in text and "Everything that was tried" in text
+    short = inside(*words, check=0).stdout
+    assert "RF on colon, balanced accuracy (Table 2" in short
+    assert max(map(len, short.splitlines())) <= 100
 
 
 def test_shipped_cells_have_a_cause():

@@ -48,11 +48,7 @@ def compare(arguments: argparse.Namespace) -> int:
     if arguments.why:
         from benchmark.judge import causes
 
-        print(
-            causes.FORMATS.get(arguments.format, causes.to_markdown)(
-                causes.build(arguments.results, arguments.table)
-            )
-        )
+        print(causes.FORMATS[arguments.format](causes.build(arguments.results, arguments.table)))
         return OK
     from benchmark.judge.cells import ledger
     from benchmark.judge.cells import render as ledger_render

@@ -10,6 +10,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import textwrap
 import tomllib
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -31,7 +32,7 @@ from benchmark.protocol.stored import or_told
 from benchmark.runner.records import Store
 from benchmark.tables.build import build_from
 from benchmark.tables.table import Result, Table
-from benchmark.text import grid
+from benchmark.text import columns, grid
 from benchmark.text import mean_std as shown
 
 RECOVERED = "recovered setting"
@@ -413,6 +414,30 @@ ABOUT = {
 }
 
 
+def to_text(found: Sequence[Cause]) -> str:
+    """For a terminal: how many of each kind, then one block per experiment."""
+    kinds = Counter(cause.kind for cause in found)
+    parts = [f"{len(found)} printed cells differ by the paper's rule."]
+    parts.append(columns([[str(kinds[kind]), kind] for kind in KINDS if kinds[kind]], right=[0]))
+    tables: dict[str, list[int]] = {}
+    for cause in found:
+        tables.setdefault(cause.line.ours["rule"].experiment, []).append(cause.line.printed.table)
+    first = {c.line.ours["rule"].experiment: c for c in reversed(found)}
+    for experiment, cause in sorted(first.items(), key=lambda item: found.index(item[1])):
+        method, dataset, metric, paper, ours, kind, text = _row(cause)
+        where = ", ".join(map(str, dict.fromkeys(tables[experiment])))
+        head = f"{method} on {dataset}, {metric.replace('_', ' ')} (Table {where})"
+        lines = [head, f"paper {paper}, ours {ours}", f"{kind}: {text}"]
+        parts.append("\n".join(_indented(line, i) for i, line in enumerate(lines)))
+    parts.append("--format md lists everything that was tried.")
+    return "\n\n".join(parts)
+
+
+def _indented(text: str, line: int) -> str:
+    start = "  " * bool(line)
+    return textwrap.fill(text, 100, initial_indent=start, subsequent_indent="    ")
+
+
 def to_markdown(found: Sequence[Cause]) -> str:
     """How many of each kind, then cell by cell with everything that was tried."""
     kinds = Counter(cause.kind for cause in found)
@@ -499,4 +524,4 @@ def to_csv(found: Sequence[Cause]) -> str:
     return text.getvalue().rstrip("\n")
 
 
-FORMATS = {"md": to_markdown, "csv": to_csv, "json": to_json}
+FORMATS = {"text": to_text, "md": to_markdown, "csv": to_csv, "json": to_json}

@@ -121,12 +121,15 @@ def to_text(lines: Sequence[Line], everything: bool = False, shared: Shared = ()
         within = ours.verdict.within
         cells.append(
             [label(cell.method).replace("|", " with "), cell.dataset or "all"]
-            + [cell.metric.replace("_", " ")] * _several(lines)
-            + [paper_value(line), shown_value(ours), line.verdict.word]
+            + [cell.metric.removeprefix("balanced_").replace("_", " ")] * _several(lines)
+            + [_short_paper(line), shown_value(ours)]
+            + [SHORT.get(line.verdict.word, line.verdict.word)]
             + ["" if within is None else f"±{within:.{ours.decimals}f}"]
         )
     if shown:
         parts.append(columns(cells))
+    if any(line.ours["rule"].same_cells for line in shown):
+        parts.append("Ranks: the paper's over the same cells, in brackets as printed.")
     if not everything:
         parts += [textwrap.fill(text.strip(), WIDTH) for text in _gaps(lines)]
     return "\n\n".join(parts)
@@ -216,6 +219,12 @@ def paper_value(line: Line) -> str:
     if same is None:
         return printed(line.printed)
     return f"{same[0]:.2f} ({printed(line.printed)} over all)"
+
+
+def _short_paper(line: Line) -> str:
+    """`1.75 [2.00]`: a rank over the same cells, and the printed one over all."""
+    same, cell = line.ours["rule"].same_cells, line.printed
+    return printed(cell) if same is None else f"{same[0]:.2f} [{cell.mean:.2f}]"
 
 
 def shown_value(ours: Ours | None) -> str:
