@@ -189,7 +189,8 @@ def _trials(cell: Cell, protocol: Protocol, splits: int) -> Plan[list[Entrant]]:
     """Continuous ranges: Optuna's TPE proposes, batch by batch, and learns when a batch is done.
 
     The study lives in memory. Its proposals follow from the seeds and the scores, and the scores
-    are in the records: a resumed search asks exactly what an unbroken one would.
+    are in the records: a resumed search asks exactly what an unbroken one would. On another type of
+    machine a proposal of the model can differ in its last bit, and its runs are then done again.
     """
     import optuna
 
