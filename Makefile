@@ -40,6 +40,9 @@ RUN := $(BIN)/python -m benchmark run --jobs $(JOBS)
 TUNE := $(BIN)/python -m benchmark tune --jobs $(JOBS)
 FILL := $(BIN)/python -m benchmark reproduce --jobs $(JOBS) --budget all
 SEEDS := 43 44 45 46
+# Of the register of discrepancies, where a run costs seconds.
+SWITCHES := realx:drift=true,lspin:class_weight=null,lspin:weight_decay=0.0,lspin:clip=null,lspin:batch_size=1000,lspin:gate_hidden=100,$(\
+	)lspin:shift=0.0,llspin:shift=0.0,lspin:batch_norm=tensorflow,llspin:batch_norm=tensorflow
 comma := ,
 seeds = $(subst $() ,$(comma),$(foreach seed,$(SEEDS),$(1):random_state=$(seed)))
 campaign: .venv/.installed ## The runs behind the shipped tables
@@ -64,6 +67,7 @@ campaign: .venv/.installed ## The runs behind the shipped tables
 	-$(RUN) --models catboost --datasets prostate
 	-$(TUNE) --models lspin,llspin --datasets colon --quick
 	-$(TUNE) --models realx,tabnet,lspin,llspin,protogate --datasets $(SYNTHETIC) --quick
+	-$(RUN) --models $(SWITCHES) --datasets syn1,syn2,syn3
 	-$(TUNE) --models protogate-global,protogate-local --datasets $(REAL) --quick
 	-$(TUNE) --models invase --datasets $(REAL) --quick
 	-$(TUNE) --models lspin,llspin --datasets lung,prostate,toxicity --quick
