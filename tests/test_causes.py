@@ -8,7 +8,9 @@ from conftest import ROOT, cell_of, made_up, spread, write_run
 
 from benchmark import paper
 from benchmark.experiments import fingerprint
-from benchmark.judge import causes, discrepancies, tried
+from benchmark.judge import discrepancies
+from benchmark.judge.causes import find as causes
+from benchmark.judge.causes import tried
 from benchmark.judge.cells import ledger
 from benchmark.protocol.choices import Candidate, Choice, search_digest, write_choice
 from benchmark.protocol.plan import Cell, Protocol
@@ -318,7 +320,7 @@ def test_every_form_holds_every_cause(forest, inside):
 
 def test_shipped_cells_have_a_cause():
     """A cell waits for its cause only while nothing but its own setting was run."""
-    found = {causes._place(cause.line): cause for cause in causes.build(ROOT / "results")}
+    found = {causes.place_of(cause.line): cause for cause in causes.build(ROOT / "results")}
     for cause in found.values():
         assert cause.kind in causes.KINDS and cause.text
         assert cause.kind != causes.NONE or not cause.tried

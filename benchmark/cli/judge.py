@@ -46,9 +46,11 @@ def compare(arguments: argparse.Namespace) -> int:
     Exit code 1 if settings known to reproduce a printed cell give another number, else 0. With
     --why, the cells that differ, each with its cause or with all that was tried to find one."""
     if arguments.why:
-        from benchmark.judge import causes
+        from benchmark.judge.causes import find
+        from benchmark.judge.causes import render as causes_render
 
-        print(causes.FORMATS[arguments.format](causes.build(arguments.results, arguments.table)))
+        found = find.build(arguments.results, arguments.table)
+        print(causes_render.FORMATS[arguments.format](found))
         return OK
     from benchmark.judge.cells import ledger
     from benchmark.judge.cells import render as ledger_render

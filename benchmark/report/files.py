@@ -87,7 +87,8 @@ def _tables(store: Store, step: Step) -> dict[str, Table]:
 def _write_texts(judged: Judged, to: Path) -> list[Path]:
     """Everything that is neither a table nor a drawing."""
     from benchmark.experiments import fidelity, fingerprint
-    from benchmark.judge import causes, discrepancies, pairwise, times
+    from benchmark.judge import discrepancies, pairwise, times
+    from benchmark.judge.causes import render as causes
     from benchmark.judge.claims import render as claims_render
 
     forms = ("md", "csv", "json")

@@ -33,7 +33,7 @@ from benchmark.tables.table import Table
 
 if TYPE_CHECKING:
     from benchmark.experiments import fidelity, fingerprint
-    from benchmark.judge.causes import Cause
+    from benchmark.judge.causes.find import Cause
     from benchmark.judge.claims.check import Claim, Outcome
     from benchmark.judge.discrepancies import Discrepancy
 
@@ -87,7 +87,8 @@ class Judged:
 def judge(store: Store, built: Mapping[str, Table]) -> Judged:
     """All judgements, from tables that are built already."""
     from benchmark.experiments import fidelity, fingerprint
-    from benchmark.judge import causes, discrepancies
+    from benchmark.judge import discrepancies
+    from benchmark.judge.causes import find
     from benchmark.judge.claims import check
 
     lines, claims = ledger.compare(built), check.judge_all(built)
@@ -97,7 +98,7 @@ def judge(store: Store, built: Mapping[str, Table]) -> Judged:
         audit(),
         claims,
         discrepancies.build(store.root, store),
-        causes.causes(store, lines),
+        find.causes(store, lines),
         pairs,
         answer(built["table2"], lines, claims),
         times.orders(built),

@@ -1,38 +1,32 @@
 """Why a cell differs from print: a cause with its evidence, or everything that was tried in vain.
 
-The evidence is in the records: what else was run on the same splits (`judge/tried.py`) is held against
+The evidence is in the records: what else was run on the same splits (`tried.py`) is held against
 the printed cell. What no record can tell (a count that the paper takes in another way) is written
 down in paper/causes.toml, and counts where the runs explain nothing.
 """
 
 from __future__ import annotations
 
-import csv
-import io
-import json
-import textwrap
 import tomllib
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from functools import cache, partial
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
 from benchmark.experiments import fingerprint
-from benchmark.judge import tried as trying
-from benchmark.judge.audit.findings import label, printed, table_name
+from benchmark.judge.audit.findings import printed
+from benchmark.judge.causes import tried as trying
+from benchmark.judge.causes.tried import LEVEL, Tried
 from benchmark.judge.cells import ledger
 from benchmark.judge.cells.ledger import Line
-from benchmark.judge.cells.render import shown_value
-from benchmark.judge.tried import FEWEST, LEVEL, Tried
 from benchmark.paper import Printed
 from benchmark.protocol.stored import or_told
 from benchmark.runner.records import Store
 from benchmark.tables.build import build_from
 from benchmark.tables.table import Result, Table
-from benchmark.text import columns, grid
 from benchmark.text import mean_std as shown
 
 RECOVERED = "recovered setting"
@@ -71,11 +65,11 @@ def build(results: Path, tables: Sequence[int] | None = None) -> list[Cause]:
 
 def causes(store: Store, lines: Sequence[Line]) -> list[Cause]:
     different = [line for line in lines if line.ours["rule"].verdict.word == "different"]
-    found = {_place(line): cause for line in different if (cause := _direct(line, store))}
-    return [found.get(_place(line)) or _derived(line, found, store) for line in different]
+    found = {place_of(line): cause for line in different if (cause := _direct(line, store))}
+    return [found.get(place_of(line)) or _derived(line, found, store) for line in different]
 
 
-def _place(line: Line) -> tuple[int, str, str, str]:
+def place_of(line: Line) -> tuple[int, str, str, str]:
     cell = line.printed
     return cell.table, cell.method, cell.dataset, cell.metric
 
@@ -398,130 +392,3 @@ def _shown_cells(cells: Sequence[Sequence[str]], metric: str, store: Store) -> s
         if result and result.mean is not None:
             found.append(f"{dataset} {result.mean:.2f}")
     return f" (ours: {', '.join(found)})" if found else ""
-
-
-# Texts -------------------------------------------------------------------------------------------
-
-ABOUT = {
-    RECOVERED: "settings outside the rule or the grid that give every printed digit, or a rank that they change",
-    VERSION: "other data or another library give it",
-    INCONSISTENT: "the paper says two things",
-    DISCREPANCY: "text, code and numbers disagree, and another side of that gives it; or the paper counts another thing",
-    NOISE: "another seed gives it, another setting that validation cannot tell from the chosen one, or "
-    "other draws of our runs",
-    UNEXPLAINED: "what was tried does not give it",
-    NONE: "nothing was tried yet",
-}
-
-
-def to_text(found: Sequence[Cause]) -> str:
-    """For a terminal: how many of each kind, then one block per experiment."""
-    kinds = Counter(cause.kind for cause in found)
-    parts = [f"{len(found)} printed cells differ by the paper's rule."]
-    parts.append(columns([[str(kinds[kind]), kind] for kind in KINDS if kinds[kind]], right=[0]))
-    tables: dict[str, list[int]] = {}
-    for cause in found:
-        tables.setdefault(cause.line.ours["rule"].experiment, []).append(cause.line.printed.table)
-    first = {c.line.ours["rule"].experiment: c for c in reversed(found)}
-    for experiment, cause in sorted(first.items(), key=lambda item: found.index(item[1])):
-        method, dataset, metric, paper, ours, kind, text = _row(cause)
-        where = ", ".join(map(str, dict.fromkeys(tables[experiment])))
-        head = f"{method} on {dataset}, {metric.replace('_', ' ')} (Table {where})"
-        lines = [head, f"paper {paper}, ours {ours}", f"{kind}: {text}"]
-        parts.append("\n".join(_indented(line, i) for i, line in enumerate(lines)))
-    parts.append("--format md lists everything that was tried.")
-    return "\n\n".join(parts)
-
-
-def _indented(text: str, line: int) -> str:
-    start = "  " * bool(line)
-    return textwrap.fill(text, 100, initial_indent=start, subsequent_indent="    ")
-
-
-def to_markdown(found: Sequence[Cause]) -> str:
-    """How many of each kind, then cell by cell with everything that was tried."""
-    kinds = Counter(cause.kind for cause in found)
-    head = f"{len(found)} cells differ by the paper's rule."
-    counts = [["cause", "cells", "that is"]]
-    counts += [[kind, str(kinds[kind]), ABOUT[kind]] for kind in KINDS if kinds[kind]]
-    parts = ["# Why cells differ", head, grid(counts), *LEGEND]
-    for table in dict.fromkeys(cause.line.printed.table for cause in found):
-        mine = [cause for cause in found if cause.line.printed.table == table]
-        rows = [["method", "dataset", "metric", "paper", "ours", "cause", "evidence"]]
-        rows += [_row(cause) for cause in mine]
-        parts += [f"## {table_name(table)}", grid(rows)]
-    parts += ["## Everything that was tried", *_lists(found)]
-    return "\n\n".join(parts)
-
-
-LEGEND = (
-    (
-        f"Beside the setting that a cell stands for, every other one with at least {FEWEST} runs on the same "
-        "splits is held against print: the rest of the grid, other seeds, switches of the register of "
-        "discrepancies, other variants of the data, other readings of the records. It agrees if its mean is "
-        "equal or equivalent and its spread can be the printed one, too. None of this was used to choose "
-        "anything: a setting that is found by the printed cell is evidence about the paper, not a result."
-    ),
-    (
-        "A switch explains a cell if its value is somebody's (the text's, the released or an official code's) "
-        "and it moves no other cell of the row away from print; one change comes before several. Values that "
-        "are nobody's are only tried."
-    ),
-    (
-        "Another setting of the grid is a draw if the plain paired test between its validation scores and "
-        f"those of the chosen setting has p of {LEVEL:g} or more. The paper chose on the splits that we have, so "
-        "which splits were drawn cannot have changed its choice, and the test that corrects for them would "
-        "call almost everything a draw; only chance in training can have. The plain test still counts what "
-        "the splits add to the difference, and so is generous rather than strict. Methods without "
-        "randomness have no draws where the whole grid was searched. That print lies between two values is "
-        "noise only if both are seeds of one setting."
-    ),
-)
-
-
-def _row(cause: Cause) -> list[str]:
-    cell, ours = cause.line.printed, cause.line.ours["rule"]
-    kind = f"{cause.kind} ({cause.register})" if cause.register else cause.kind
-    names = [label(cell.method).replace("|", " "), cell.dataset or "all", cell.metric]
-    values = [cause.paper or printed(cell), shown_value(ours)]
-    return [*names, *values, kind, cause.text.replace("|", "/")]
-
-
-def _lists(found: Sequence[Cause]) -> list[str]:
-    """Once per model, dataset and metric, however many tables print the cell."""
-    seen, parts = set(), []
-    for cause in found:
-        cell, experiment = cause.line.printed, cause.line.ours["rule"].experiment
-        if not cause.tried or experiment in seen:
-            continue
-        seen.add(experiment)
-        decimals = cause.line.ours["rule"].decimals
-        names = f"{label(cell.method)} on {cell.dataset}, {cell.metric}".replace("|", " ")
-        head = f"**{names}**: printed {printed(cell)}, ours {shown_value(cause.line.ours['rule'])}"
-        parts.append("\n".join([head, "", *(f"- {one.text(decimals)}" for one in cause.tried)]))
-    return parts
-
-
-def to_json(found: Sequence[Cause]) -> str:
-    rows = [
-        {
-            **{name: value for name, value in asdict(cause).items() if name != "line"},
-            **asdict(cause.line.printed),
-        }
-        for cause in found
-    ]
-    return json.dumps(rows, indent=1, ensure_ascii=False, allow_nan=False)
-
-
-def to_csv(found: Sequence[Cause]) -> str:
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(["table", "method", "dataset", "metric", "kind", "register", "text", "tried"])
-    for cause in found:
-        writer.writerow(
-            [*_place(cause.line), cause.kind, cause.register, cause.text, len(cause.tried)]
-        )
-    return text.getvalue().rstrip("\n")
-
-
-FORMATS = {"text": to_text, "md": to_markdown, "csv": to_csv, "json": to_json}
