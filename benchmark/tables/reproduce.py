@@ -127,7 +127,8 @@ def _data(names: Sequence[str], needed: Collection[str]) -> str:
         elif row.state == "downloadable":
             [row] = getting.get([name])
             done = row.state == "ready"
-            found = f"fetched ({row.detail})" if done else "could not be fetched, see below"
+            why = f"could not be fetched; `python -m benchmark data get {name}` says why"
+            found = f"fetched ({row.detail})" if done else why
         lines.append(f"  {name:<20}{found}")
     return "\n".join(["Data:", *lines])
 
