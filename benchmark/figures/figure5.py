@@ -148,8 +148,8 @@ def _over(found: Transferability) -> str:
             for selector in SELECTORS
             if not any(found.cells[s, selector, d].complete for s in SIMPLE for d in found.datasets)
         ]
-        whose = f" ({', '.join(nowhere)}: on none)" if nowhere else ""
-        return f"Ours: not compared yet, since no dataset has all four selectors complete{whose}."
+        where = f" ({', '.join(nowhere)}: on none)" if nowhere else ""
+        return f"Ours: not compared yet, since no dataset has all four selectors complete{where}."
     if all(datasets == paper.DATASETS for datasets in over.values()):
         return ""
     same = len(set(over.values())) == 1
