@@ -78,7 +78,8 @@ def run(
     """Do the runs of models on datasets and give them as a table, a row per run, failures too.
 
     Settings are those that `tune` has chosen, else the defaults. Finished runs are not repeated, and
-    those that ship with the package are taken as they are.
+    those that ship with the package are taken as they are. A model of one's own that fails in a trial
+    has one row, which says why.
     """
     means = Means(store=_store(results), jobs=jobs)
     protocol = Protocol(repeats, folds)
@@ -89,12 +90,11 @@ def run(
             setting = means.store.setting(cell, "own", "base", "default")
             assert setting is not None
             planned.append((cell, cell.specs(setting.params, protocol)))
-    if failed := failing(planned, means):
-        raise UserError(f"A trial failed: {failed[0].record['error']['message']}")
-    specs = [spec for _, specs in planned for spec in specs]
+    failed = {outcome.record["key"]: outcome.record for outcome in failing(planned, means)}
+    specs = [spec for _, specs in planned if specs[0].key not in failed for spec in specs]
     report = campaign(specs, means)
     wanted = [report.records[spec.key] for spec in specs if spec.key in report.records]
-    return frame_of(map(row_of, wanted))
+    return frame_of(map(row_of, [*wanted, *failed.values()]))
 
 
 def rank(

@@ -78,6 +78,12 @@ def test_a_few_runs_are_named_and_not_judged(forest):
     assert [(one.n, one.word, one.agrees) for one in found.tried] == [(3, tried.TOO_FEW, False)]
 
 
+def test_runs_on_other_splits_are_no_evidence(forest):
+    for spec in cell_of("rf", "colon").specs(OTHER, Protocol(folds=10)):
+        write_run(forest, made_up(spec, printed("rf").mean, selection={"mean": 12.0}))
+    assert cause_of(forest, "rf").kind == causes.NONE
+
+
 # Noise -------------------------------------------------------------------------------------------
 
 
@@ -131,12 +137,12 @@ def test_a_mean_that_agrees_with_another_spread_does_not(forest):
 
 def test_a_method_without_randomness_has_no_draws(tmp_path):
     """The rule's choice on the paper's splits is the paper's."""
-    cell = printed("lasso", "prostate")
-    assert models()["lasso"].deterministic
-    choose(tmp_path, "lasso", {"C": 1.0}, "prostate")
-    runs(tmp_path, "lasso", {"C": 1.0}, cell.mean - 12, dataset="prostate")
-    runs(tmp_path, "lasso", {"C": 10.0}, cell.mean, cell.std, dataset="prostate")
-    found = cause_of(tmp_path, "lasso", "prostate")
+    cell = printed("svm", "prostate")
+    assert models()["svm"].deterministic
+    choose(tmp_path, "svm", {"C": 1.0}, "prostate")
+    runs(tmp_path, "svm", {"C": 1.0}, cell.mean - 12, dataset="prostate")
+    runs(tmp_path, "svm", {"C": 10.0}, cell.mean, cell.std, dataset="prostate")
+    found = cause_of(tmp_path, "svm", "prostate")
     assert found.kind == causes.UNEXPLAINED and "without randomness" in found.text
 
 

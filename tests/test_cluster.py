@@ -417,6 +417,17 @@ def test_own_models_have_a_source(misbehaving):
         machine.model_source(replace(entry, class_path="nowhere_at_all:Model"))
 
 
+def test_a_class_by_its_place_is_compared_by_source():
+    """Another file of that name on a worker would give other records."""
+    spec = registry.make_spec(
+        registry.model("sklearn.dummy.DummyClassifier"), registry.data_ref("colon"), {}, 0, 0
+    )
+    _, need = clusters._needs_of(spec)
+    assert need["model"] == "sklearn.dummy.DummyClassifier"
+    assert remote._unfit(need, "/tmp") is None
+    assert "is another one" in remote._unfit({**need, "source": "0" * 64}, "/tmp")
+
+
 def test_the_slurm_example_writes_a_job_that_would_work(tmp_path):
     pytest.importorskip("dask_jobqueue", reason="install the extra: pip install .[dask]")
     done = subprocess.run(

@@ -312,6 +312,15 @@ def test_the_hash_depends_on_numbers_not_on_memory_layout():
     assert dataset.content_hash(X, y) != dataset.content_hash(X, y[::-1])
 
 
+def test_other_content_without_a_probe_is_refused_by_name():
+    """The synthetic sets have neither a probe nor reference rows."""
+    entry, ref = datasets()["syn1"], DataRef("syn1")
+    made = loading.load(ref)
+    assert not entry.probe
+    with pytest.raises(UserError, match="syn1"):
+        checks._compare_content(entry, "0" * 64, made, places.Location("made up"))
+
+
 def test_the_probe_notices_swapped_rows_and_columns():
     X, y = np.random.default_rng(0).normal(size=(50, 20)), np.repeat([0, 1], 25)
     for other in (X[::-1], X[:, ::-1], X * 1.001):

@@ -85,6 +85,25 @@ def test_shares_and_stability_are_those_of_the_masks(patients):
     assert first.above_chance and not found.genes[2].above_chance
 
 
+def test_a_class_without_test_rows_has_no_share(patients):
+    data = load(own_table(patients, "diagnosis", id="patient"))
+    rows = np.flatnonzero(data.y == 0)
+
+    class Cell:
+        model = "made-up"
+        data = own_table(patients, "diagnosis", id="patient")
+
+    class Spec:
+        key = "r0"
+
+    class Kept:
+        def kept(self, key):
+            return {"selected": np.packbits(np.ones((len(rows), D), bool), axis=1), "rows": rows}
+
+    found = genes.measure(Cell, [Spec], Kept())
+    assert found.genes[0].by_class == {data.classes[0]: 1.0}
+
+
 def test_chance_keeps_how_many_features_are_selected():
     """One feature of many in every run: chance rarely puts it in the same place more than twice."""
     shares = np.zeros((10, 1000))

@@ -1,11 +1,12 @@
 """One's own models and tables ranked beside the 17, and the records that travel for it."""
 
 import json
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
-from conftest import ROOT
+from conftest import ROOT, made_up, write_run
 from scipy.stats import friedmanchisquare, t
 
 from benchmark.judge import rank
@@ -65,8 +66,6 @@ def test_one_s_own_folder_lies_over_the_shipped_records(tmp_path, shipped):
     found, problems = store.find([key, "knn/colon/00000000/r0f0"])
     assert list(found) == [key] and problems == []
     mine = {**found[key], "split": {"sha256": "mine"}}
-    from conftest import write_run
-
     write_run(tmp_path, mine)
     assert store.find([key])[0][key]["split"]["sha256"] == "mine"
     assert len(load_records(tmp_path)) == len(shipped)
@@ -167,6 +166,49 @@ def test_two_tables_of_one_name_are_refused(table):
 def test_metrics_are_those_of_a_record():
     assert tuple(rank.METRICS) == ("balanced_accuracy", "accuracy", "auroc", "weighted_f1")
     assert set(rank.METRICS) == set(METRICS)
+
+
+def test_what_failed_is_tried_again_and_force_does_one_s_own_again(tmp_path, monkeypatch):
+    store = Store(tmp_path, below=Shipped())
+    wanted = rank.recipe(["knn", SPELLED], [data_ref("colon")])
+    specs = wanted.cell(SPELLED, "colon").specs({}, rank.Protocol())
+    for spec in specs:
+        record = made_up(spec, 70.0)
+        if spec.fold == 0:
+            del record["scores"]
+            record |= {"status": "timeout", "error": {"message": "it took too long"}}
+        write_run(tmp_path, record)
+    asked = []
+
+    def planned(plans, means, title):
+        asked.extend(spec for plan in plans for spec in next(plan))
+        return [], rank.Report()
+
+    monkeypatch.setattr(rank, "carry_out", planned)
+    rank.run_missing(wanted, rank.Means(store, retry=False))
+    assert asked == []
+    rank.run_missing(wanted, rank.Means(store))
+    assert {spec.key for spec in asked} == {spec.key for spec in specs}
+    asked.clear()
+    rank.run_missing(wanted, rank.Means(store, retry=False, force=True))
+    assert {spec.key for spec in asked} == {spec.key for spec in specs}, "none of the shipped"
+
+
+def test_two_classes_of_one_name_are_told_apart(tmp_path):
+    """Their scores must not be added up."""
+    from benchmark.tables.measured import measure
+
+    methods = ["sklearn.naive_bayes.GaussianNB", "elsewhere.GaussianNB", "knn"]
+    table = measure(rank.recipe(methods, [data_ref("colon")]), Store(tmp_path), ["rule"])
+    assert [row.label for row in table.rows] == [*methods[:2], "KNN"]
+
+
+def test_records_are_those_of_one_s_own_folder(tmp_path, monkeypatch, shipped):
+    """In a checkout, too, where `results` is the project's."""
+    write_run(tmp_path / "own-results", record_of(rows_of(shipped.iloc[:1])[0]))
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("benchmark.runner.load.own_folder", lambda: Path("own-results"))
+    assert len(load_records(shipped=False)) == 1
 
 
 def test_own_records_never_land_among_the_shipped_ones(monkeypatch, capsys):

@@ -161,7 +161,7 @@ def test_what_cannot_be_used_names_the_command(made, tmp_path, monkeypatch):
     path.write_text(path.read_text().replace('"accuracy": 0.', '"accuracy": 1.'))
     with pytest.raises(UserError, match=f"checksum.*`{command}` sets it aside"):
         specimen.read(tmp_path, cell)
-    assert not specimen.up_to_date(tmp_path, cell, 0, 0)
+    assert not specimen.is_made(tmp_path, cell, 0, 0)
 
 
 def test_another_choice_outdates_it(made, tmp_path):
@@ -169,9 +169,29 @@ def test_another_choice_outdates_it(made, tmp_path):
     path = specimen.path_of(tmp_path, cell, 0, 0)
     spec, origin = specimen.spec_of(tmp_path, cell, 0, 0)
     specimen.write(path, replace(made, spec=spec, origin=origin))
-    assert specimen.up_to_date(tmp_path, cell, 0, 0)
+    assert specimen.is_made(tmp_path, cell, 0, 0)
     choose(tmp_path, cell, {"lam_global": 0.0, "lam_local": 2e-2})
-    assert not specimen.up_to_date(tmp_path, cell, 0, 0)
+    assert not specimen.is_made(tmp_path, cell, 0, 0)
+
+
+def test_one_that_cannot_be_read_does_not_hide_the_others(made, tmp_path):
+    cell = cell_of("protogate")
+    damaged = specimen.path_of(tmp_path, cell, 0, 0)
+    damaged.parent.mkdir(parents=True)
+    damaged.write_text("{}")
+    with pytest.raises(UserError, match="sets it aside"):
+        specimens.read(Store(tmp_path), "protogate", "syn1")
+    specimen.write(
+        specimen.path_of(tmp_path, cell, 0, 1), replace(made, spec=replace(made.spec, fold=1))
+    )
+    assert specimens.read(Store(tmp_path), "protogate", "syn1").spec.fold == 1
+    assert damaged.is_file(), "drawing moves nothing"
+
+
+def test_every_outdated_one_is_named(made, tmp_path):
+    shown = [replace(made, spec=replace(made.spec, fold=fold)) for fold in (0, 2)]
+    said = specimens.outdated(Store(tmp_path), shown)
+    assert "--datasets syn1`" in said and "--datasets syn1 --repeat 0 --fold 2`" in said
 
 
 def test_it_is_compared_with_its_record(made, tmp_path):

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from benchmark.protocol import choices
 from benchmark.protocol.plan import Cell, Protocol
-from benchmark.protocol.registry import Search, data_ref, models
+from benchmark.protocol.registry import Range, Search, data_ref, models
 from benchmark.protocol.search import search
 from benchmark.protocol.spec import Outcome, UserError, failed
 from benchmark.runner.campaign import Means
@@ -209,6 +209,14 @@ def test_the_edge_of_the_grid_is_noticed():
     assert at_edge(svm, {"C": 0.1}) == []
     # Two values have no inside, so being at an end says nothing.
     assert at_edge(cell("lightgbm"), {"max_depth": 1, "learning_rate": 0.1}) == []
+
+
+def test_the_edge_of_a_range_is_measured_on_its_scale():
+    made = cell("mlp")
+    wide = Range(low=1e-4, high=1.0, log=True)
+    entry = replace(made.entry, search=replace(made.entry.search, ranges={"lr": wide}))
+    made = replace(made, entry=entry)
+    assert at_edge(made, {"lr": 1e-3}) == [] and at_edge(made, {"lr": 1.05e-4}) == ["lr"]
 
 
 def test_a_named_setting_is_not_searched():

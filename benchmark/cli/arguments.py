@@ -5,12 +5,13 @@ from __future__ import annotations
 import argparse
 import os
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from benchmark.progress import say
 from benchmark.protocol import registry
-from benchmark.protocol.spec import FAILURES, FOLDS, METRICS, REPEATS, DataRef, UserError
+from benchmark.protocol.spec import FAILURES, FOLDS, KEEP, METRICS, REPEATS, DataRef, UserError
 
 if TYPE_CHECKING:
     from benchmark.data.load import How
@@ -271,7 +272,7 @@ def how(sub: argparse.ArgumentParser) -> None:
         type=names,
         default=[],
         metavar="ARRAYS",
-        help="keep arrays beside the records: proba, selected",
+        help=f"keep arrays beside the records: {', '.join(KEEP)}",
     )
 
 
@@ -280,10 +281,7 @@ def cells_of(arguments: argparse.Namespace) -> list[Cell]:
 
     own = own_tables(arguments, arguments.folds, arguments.repeats)
     named = data_refs(arguments.datasets) if arguments.datasets or not own else []
-    cells = plan.cells(arguments.models or plan.all_models(), [*named, *own])
-    if any(cell.own for cell in cells):
-        arguments.results = own_results(arguments.results)
-    return cells
+    return plan.cells(arguments.models or plan.all_models(), [*named, *own])
 
 
 def own_tables(
@@ -345,28 +343,34 @@ def protocol_of(arguments: argparse.Namespace) -> Protocol:
     return Protocol(arguments.repeats, arguments.folds)
 
 
-def own_store(folder: Path) -> Store:
+def store_of(arguments: argparse.Namespace, cells: Sequence[Cell]) -> Store:
+    """Where the records of these cells are."""
+    from benchmark.runner.records import Store
+
+    if any(cell.own for cell in cells):
+        return own_store(arguments)
+    return Store(arguments.results)
+
+
+def own_store(arguments: argparse.Namespace) -> Store:
     """Records of one's own over the shipped ones."""
     from benchmark.runner.records import Store
     from benchmark.runner.shipped import Shipped
 
-    return Store(folder, remember=False, below=Shipped())
+    return Store(own_results(arguments.results), below=Shipped())
 
 
-def means_of(arguments: argparse.Namespace) -> Means:
+def means_of(arguments: argparse.Namespace, store: Store) -> Means:
     from benchmark.runner.campaign import Means
-    from benchmark.runner.records import Store
-    from benchmark.runner.shipped import OWN
     from benchmark.runner.worker import Limits
 
     if arguments.jobs == 0 and (arguments.timeout or arguments.memory):
         raise UserError("--jobs 0 runs inside this process, which no limit can stop. Use --jobs 1.")
-    check_folder(arguments.results)
+    check_folder(store.root)
     for name in arguments.keep:
-        registry.check_name("array to keep", name, ["proba", "selected"])
+        registry.check_name("array to keep", name, KEEP)
     return Means(
-        # In a checkout one's own records have a folder of their own, which lies over the shipped.
-        store=own_store(OWN) if arguments.results is OWN else Store(arguments.results),
+        store=store,
         jobs=arguments.jobs,
         dask=arguments.dask,
         limits=Limits(arguments.timeout, arguments.memory),

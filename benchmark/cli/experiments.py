@@ -23,7 +23,7 @@ def specimen(arguments: argparse.Namespace) -> int:
     for cell in plan.cells(arguments.models, data_refs(arguments.datasets)):
         split = arguments.repeat, arguments.fold
         path = bench.path_of(arguments.results, cell, *split)
-        if not arguments.force and bench.up_to_date(arguments.results, cell, *split):
+        if not arguments.force and bench.is_made(arguments.results, cell, *split):
             print(f"{path}: up to date")
             continue
         say(f"fitting {cell.model} on {cell.data.label}")

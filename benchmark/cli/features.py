@@ -7,7 +7,6 @@ import csv
 import io
 import textwrap
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,7 +14,6 @@ from benchmark.cli.arguments import (
     cells_of,
     check_folder,
     means_of,
-    own_results,
     own_store,
     positive,
     protocol_of,
@@ -57,9 +55,8 @@ def features(arguments: argparse.Namespace) -> int:
     arguments.keep = ["selected"]
     cells, protocol = cells_of(arguments), protocol_of(arguments)
     check_folder(arguments.to)
-    arguments.results = own_results(arguments.results)
-    store = own_store(arguments.results)
-    means = replace(means_of(arguments), store=store)
+    store = own_store(arguments)
+    means = means_of(arguments, store)
     chosen = [(cell, store.setting(cell, "own", "base", "default")) for cell in cells]
     planned = [(cell, cell.specs(s.params, protocol)) for cell, s in chosen if s is not None]
     hopeless = {outcome.record["key"] for outcome in failing(planned, means)}

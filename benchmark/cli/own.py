@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from benchmark.cli.arguments import (
+    RESULTS,
     budget,
     check_folder,
     data_refs,
@@ -20,7 +21,6 @@ from benchmark.cli.arguments import (
     metric,
     names,
     own_columns,
-    own_results,
     own_store,
     own_tables,
     tell_failures,
@@ -89,8 +89,8 @@ def rank(arguments: argparse.Namespace) -> int:
     }
     wanted = ranking.recipe([canonical[name] for name in arguments.models], data, arguments.metric)
     check_folder(arguments.to)
-    arguments.results = own_results(arguments.results)
-    means = replace(means_of(arguments), store=own_store(arguments.results))
+    store = own_store(arguments)
+    means = means_of(arguments, store)
     failures, hopeless = [], 0
     if arguments.budget != 0:
         if arguments.budget is not None:
@@ -104,7 +104,6 @@ def rank(arguments: argparse.Namespace) -> int:
             )
     against = canonical[arguments.against] if arguments.against else None
     tell_failures(failures)
-    store = own_store(arguments.results)
     found = ranking.build(wanted, store, against)
     print(ranking.FORMATS[arguments.format](found))
     written = write(found, store, arguments.to)
@@ -128,7 +127,8 @@ def export(arguments: argparse.Namespace) -> int:
     from benchmark.runner.load import load_records
 
     check_ending(arguments.file)
-    frame = load_records(arguments.results, shipped=not arguments.own)
+    folder = None if arguments.results is RESULTS else arguments.results
+    frame = load_records(folder, shipped=not arguments.own)
     write(frame, arguments.file)
     print(f"{arguments.file}: {len(frame)} runs of {frame['model'].nunique()} models")
     return OK
@@ -171,11 +171,11 @@ def fit(arguments: argparse.Namespace) -> int:
     for note in load(data).notes:
         say(f"{arguments.data}: {note}.")
     cell = Cell(entry, data, overrides)
-    setting = own_store(own_results(arguments.results)).setting(cell, "own", "base", "default")
+    setting = own_store(arguments).setting(cell, "own", "base", "default")
     assert setting is not None
     check_folder(arguments.to)
     say(f"Fitting {cell.model} on {arguments.data}, with {setting.origin} settings.")
-    about, arrays = fit_cell(cell, {**setting.params, **overrides})
+    about, arrays = fit_cell(cell, setting.params)
     save(about, arrays, arguments.to)
     print(
         f"{arguments.to}: {cell.model} on {len(about.ids)} samples and {len(about.features)} features "

@@ -11,6 +11,7 @@ from benchmark.cli.arguments import (
     cells_of,
     means_of,
     protocol_of,
+    store_of,
     tell_failures,
 )
 from benchmark.cli.codes import FAILED, GAPS, OK
@@ -88,7 +89,8 @@ def run(arguments: argparse.Namespace) -> int:
     from benchmark.runner.summary import FORMATS, summarise
     from benchmark.runner.trial import failing
 
-    cells, protocol, means = cells_of(arguments), protocol_of(arguments), means_of(arguments)
+    cells, protocol = cells_of(arguments), protocol_of(arguments)
+    means = means_of(arguments, store_of(arguments, cells))
     sources = SETTINGS[arguments.settings]
     chosen = [(cell, means.store.setting(cell, *sources)) for cell in cells]
     _tell_untuned(chosen, arguments.settings)
@@ -156,7 +158,8 @@ def tune(arguments: argparse.Namespace) -> int:
     from benchmark.runner.tune import require_search
     from benchmark.runner.tune import tune as choose
 
-    cells, protocol, means = cells_of(arguments), protocol_of(arguments), means_of(arguments)
+    cells, protocol = cells_of(arguments), protocol_of(arguments)
+    means = means_of(arguments, store_of(arguments, cells))
     require_search(cells)
     searched = [cell for cell in cells if cell.search.grid or cell.search.ranges]
     choices, report = choose(searched, protocol, means, arguments.quick)

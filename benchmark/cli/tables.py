@@ -114,11 +114,12 @@ def reproduce(arguments: argparse.Namespace) -> int:
 
     from benchmark.judge import answer
     from benchmark.report import write_table
+    from benchmark.runner.records import Store
     from benchmark.tables.build import build_table
     from benchmark.tables.reproduce import fill
 
     name = table_name(arguments.table)
-    means = means_of(arguments)
+    means = means_of(arguments, Store(arguments.results))
     if arguments.budget is not None:
         means = replace(means, deadline=time.monotonic() + arguments.budget)
         say(f"At most {arguments.budget:g} seconds of runs, then the table; --budget changes it.")

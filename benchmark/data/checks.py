@@ -10,7 +10,7 @@ and found.
 from __future__ import annotations
 
 import importlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -92,13 +92,16 @@ def _compare_content(
     rows = reference.known(entry.name)
     if rows and (same := reference.in_order(dataset, rows, tuple(entry.classes))):
         return _as_reference(same, content)
-    near = np.allclose(probe(dataset.X, dataset.y), entry.probe, rtol=1e-6, atol=1e-5)
-    if rows is None and entry.probe and near:
+    if rows is None and entry.probe and _near(dataset, entry.probe):
         return with_notes(dataset, ["agrees with the reference data to rounding, not bit for bit"])
     if _registered(location):
         remark = "not the reference data, so that its runs cannot stand beside shipped ones: "
         return with_notes(dataset, [remark + f"content {dataset.sha256[:12]}, not {content[:12]}"])
     raise UserError(_other_content(entry, content, dataset, location))
+
+
+def _near(dataset: Dataset, expected: Sequence[float]) -> bool:
+    return np.allclose(probe(dataset.X, dataset.y), expected, rtol=1e-6, atol=1e-5)
 
 
 def _as_reference(dataset: Dataset, content: str) -> Dataset:

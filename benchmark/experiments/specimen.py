@@ -269,14 +269,19 @@ def _opened(path: Path, cell: Cell, remedy: str) -> Specimen:
     )
 
 
-def up_to_date(results: Path, cell: Cell, repeat: int, fold: int) -> bool:
-    """Whether the stored specimen is one of the run that would be fitted now; a damaged one is set
-    aside."""
+def up_to_date(results: Path, cell: Cell, shown: Specimen) -> bool:
+    """Whether it is of the run that would be fitted now."""
+    now = spec_of(results, cell, shown.spec.repeat, shown.spec.fold)
+    return (shown.spec, shown.origin) == now
+
+
+def is_made(results: Path, cell: Cell, repeat: int, fold: int) -> bool:
+    """Whether an up-to-date one is stored; a damaged one is set aside."""
     try:
         found = or_set_aside(results, lambda: read(results, cell, repeat, fold))
     except UserError:
         return False
-    return found is not None and (found.spec, found.origin) == spec_of(results, cell, repeat, fold)
+    return found is not None and up_to_date(results, cell, found)
 
 
 def beside_record(results: Path, specimen: Specimen) -> str:

@@ -10,6 +10,7 @@ from benchmark.experiments.specimen import Explained, Specimen
 from benchmark.figures import style
 from benchmark.protocol import registry
 from benchmark.protocol.plan import Cell, keys_of
+from benchmark.protocol.spec import UserError
 from benchmark.runner.records import Store
 
 
@@ -33,17 +34,27 @@ def read(store: Store, model: str, dataset: str, beside: Specimen | None = None)
     split of a specimen that it is shown beside comes first. A UserError with the command if there is
     none."""
     cell = cell_of(model, dataset)
-    splits = specimen.stored(store.root, cell) or [(0, 0)]
+    shown, refused = [], None
+    for split in specimen.stored(store.root, cell) or [(0, 0)]:
+        try:
+            shown.append(specimen.read(store.root, cell, *split))
+        except UserError as error:
+            refused = error
+    if not shown:
+        assert refused is not None
+        raise refused
     mean = typical(store, cell)
 
-    def rank(split: tuple[int, int]) -> tuple[bool, bool, float, tuple[int, int]]:
-        shown = specimen.read(store.root, cell, *split)
-        gap = 0.0 if mean is None else round(abs(shown.accuracy - mean), 6)
-        other = beside is not None and split != (beside.spec.repeat, beside.spec.fold)
-        return other, not specimen.up_to_date(store.root, cell, *split), gap, split
+    def rank(one: Specimen) -> tuple[bool, bool, float, tuple[int, int]]:
+        gap = 0.0 if mean is None else round(abs(one.accuracy - mean), 6)
+        other = beside is not None and _split(one) != _split(beside)
+        return other, not specimen.up_to_date(store.root, cell, one), gap, _split(one)
 
-    best = splits[0] if len(splits) == 1 else min(splits, key=rank)
-    return specimen.read(store.root, cell, *best)
+    return min(shown, key=rank)
+
+
+def _split(one: Specimen) -> tuple[int, int]:
+    return one.spec.repeat, one.spec.fold
 
 
 def typical(store: Store, cell: Cell) -> float | None:
@@ -80,14 +91,7 @@ def outdated(store: Store, shown: Iterable[Specimen]) -> str:
     """A sentence on runs that have other settings than would be taken now; empty if none has."""
     old = []
     for one in shown:
-        cell, split = cell_of(one.spec.model, one.spec.data.label), (one.spec.repeat, one.spec.fold)
-        if not specimen.up_to_date(store.root, cell, *split):
-            old.append((cell, split))
-    if not old:
-        return ""
-    models = ",".join(dict.fromkeys(cell.model for cell, _ in old))
-    datasets = ",".join(dict.fromkeys(cell.data.label for cell, _ in old))
-    repeat, fold = old[0][1]
-    which = f" --repeat {repeat} --fold {fold}" if (repeat, fold) != (0, 0) else ""
-    command = f"python -m benchmark specimen --models {models} --datasets {datasets}{which}"
-    return f"Fitted with settings that are no longer chosen (`{command}`)."
+        cell = cell_of(one.spec.model, one.spec.data.label)
+        if not specimen.up_to_date(store.root, cell, one):
+            old.append(f"`{specimen.command(cell, *_split(one))}`")
+    return f"Fitted with settings that are no longer chosen ({', '.join(old)})." if old else ""

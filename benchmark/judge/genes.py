@@ -77,7 +77,9 @@ def measure(cell: Cell, specs: Sequence[RunSpec], store: Store) -> Genes:
         )
     limit = chance(np.array(shares), np.array(counts))
     share = selected.sum(axis=0) / seen.sum()
-    by_class = selected / seen[:, None]
+    by_class = {
+        name: selected[c] / seen[c] for c, name in enumerate(data.classes) if seen[c]
+    }  # an external test set may be without one
     frequent = np.array([sum(j in core for core in cores) for j in range(n_features)])
     return Genes(
         model=cell.model,
@@ -90,7 +92,7 @@ def measure(cell: Cell, specs: Sequence[RunSpec], store: Store) -> Genes:
             Gene(
                 data.columns[j],
                 float(share[j]),
-                {name: float(by_class[c, j]) for c, name in enumerate(data.classes)},
+                {name: float(shares_of[j]) for name, shares_of in by_class.items()},
                 int(frequent[j]),
                 bool(share[j] > limit),
             )

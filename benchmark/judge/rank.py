@@ -22,7 +22,7 @@ from benchmark.judge.ranks import LEVEL, Ranking, rank, shown_p
 from benchmark.protocol.plan import Cell, Protocol
 from benchmark.protocol.search import Plan
 from benchmark.protocol.spec import METRICS, DataRef, RunSpec, UserError
-from benchmark.runner.campaign import Means, Report, carry_out
+from benchmark.runner.campaign import Means, Report, carry_out, finished
 from benchmark.runner.records import Store
 from benchmark.runner.trial import failing
 from benchmark.tables import statistics as stats
@@ -121,7 +121,7 @@ def run_missing(wanted: Recipe, means: Means) -> tuple[Report, int]:
         for cell in cells
         if (setting := means.store.setting(cell, *sources("auto", cell))) is not None
     ]
-    missing = [(cell, specs) for cell, specs in planned if _unfinished(specs, means.store)]
+    missing = [(cell, specs) for cell, specs in planned if _unfinished(cell, specs, means)]
     hopeless = {outcome.record["key"] for outcome in failing(missing, means)}
     missing = [(cell, specs) for cell, specs in missing if specs[0].key not in hopeless]
     seconds = _seconds_per_run()
@@ -136,8 +136,11 @@ def _once(specs: Sequence[RunSpec]) -> Plan[None]:
     yield specs
 
 
-def _unfinished(specs: Sequence[RunSpec], store: Store) -> bool:
-    return len(store.find([spec.key for spec in specs])[0]) < len(specs)
+def _unfinished(cell: Cell, specs: Sequence[RunSpec], means: Means) -> bool:
+    """Whether a cell has runs to do. What ships is not done again, not even by force."""
+    records, _ = means.store.find([spec.key for spec in specs])
+    done = [record for record in records.values() if finished(record, means.retry)]
+    return len(done) < len(specs) or (means.force and cell.own)
 
 
 def _seconds_per_run() -> Callable[[Cell], float]:
@@ -173,17 +176,13 @@ def build(wanted: Recipe, store: Store, against: str | None = None) -> Ranked:
     test = None
     if len(methods) > 2 and len(datasets) > 1:
         means = [
-            [_mean(table.results[method, dataset, metric, "rule"]) for dataset in datasets]
+            [table.results[method, dataset, metric, "rule"].mean for dataset in datasets]
             for method in methods
         ]
         test = rank(means, methods)
     standings = [_standing(table, row.method, row.label, every) for row in table.rows]
     standings.sort(key=lambda one: (one.rank is None, one.rank or 0.0))
     return Ranked(table, metric, tuple(standings), test, tuple(chosen), against)
-
-
-def _mean(result: Result) -> float | None:
-    return result.mean
 
 
 def _standing(table: Table, method: str, label: str, every: Sequence[Pair]) -> Standing:
@@ -256,12 +255,11 @@ def _score(table: Table, method: str, dataset: str, metric: str) -> str:
 
 def about(ranked: Ranked) -> str:
     """What the columns mean, and what the tests over datasets say."""
-    adjusted = "all pairs"
     text = (
         f"rank: mean over n datasets, 1 is best, ties share the best. ADTM: average distance to the "
         f"minimum, 100 is best. wins, losses: pairs on a dataset that differ clearly (corrected "
         f"resampled t-test on {stats.RUNS} paired runs, p < {stats.ALPHA} after Holm's adjustment "
-        f"over {adjusted} of the dataset)."
+        f"over all pairs of the dataset)."
     )
     if fixed := [d for d in ranked.table.recipe.datasets if ranked.table.recipe.fixed_test(d)]:
         text += (

@@ -37,6 +37,8 @@ METRICS = {
     "weighted_f1": "weighted F1",
 }
 """Scores of a part: names in a record -> words."""
+KEEP = ("proba", "selected")
+"""Arrays of the test part that can be kept beside a record: probabilities, selected features."""
 
 FAILURES = {
     "error": "the code raised an exception",

@@ -16,6 +16,7 @@ from benchmark.judge.answer import Answer, answer
 from benchmark.judge.audit import audit, doubtful
 from benchmark.judge.audit.findings import FAILS, HOLDS, Finding, label
 from benchmark.judge.cells import ledger
+from benchmark.judge.cells.counts import distinct
 from benchmark.judge.cells.ledger import INCONSISTENT, Line
 from benchmark.judge.cells.render import LEGEND, paper_value, shown_value, why
 from benchmark.judge.claims.render import percent
@@ -327,9 +328,8 @@ def _largest(lines: Sequence[Line]) -> list[str]:
     """The accuracies that are farthest from the printed ones, by the paper's own rule."""
     differing = [
         (line.printed, ours)
-        for line in lines
-        if line.printed.metric == "balanced_accuracy"
-        and (ours := line.ours.get("rule"))
+        for line in distinct(l for l in lines if l.printed.metric == "balanced_accuracy")
+        if (ours := line.ours.get("rule"))
         and ours.verdict.word == "different"
         and ours.verdict.difference is not None
     ]

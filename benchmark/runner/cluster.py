@@ -24,7 +24,7 @@ from typing import Any
 from benchmark.files import Unreadable, read_whole
 from benchmark.progress import say
 from benchmark.protocol.record import answer_to
-from benchmark.protocol.registry import models
+from benchmark.protocol.registry import find_model, model
 from benchmark.protocol.spec import DataRef, Outcome, RunSpec, UserError, digest, failed
 from benchmark.runner import machine, remote
 from benchmark.runner.worker import Limits
@@ -374,8 +374,8 @@ def _needs_of(spec: RunSpec) -> list[remote.Need]:
     needs: list[remote.Need] = [
         {"resource": f"{ours}:{spec.data.folder}", "data": spec.data.to_dict()}
     ]
-    if (entry := models().get(spec.model)) and entry.own:
-        source = _source_of(entry.class_path)
+    if (entry := find_model(spec.model)) and entry.own:
+        source = _source_of(spec.model)
         needs.append(
             {
                 "resource": f"{ours}:{spec.model}:{source[:12]}",
@@ -387,10 +387,9 @@ def _needs_of(spec: RunSpec) -> list[remote.Need]:
 
 
 @cache
-def _source_of(class_path: str) -> str:
+def _source_of(name: str) -> str:
     """Once per command: the class may come from a package with hundreds of files."""
-    entry = next(entry for entry in models().values() if entry.class_path == class_path)
-    return machine.model_source(entry)
+    return machine.model_source(model(name))
 
 
 @cache

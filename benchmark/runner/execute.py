@@ -32,10 +32,6 @@ from benchmark.protocol.spec import (
 from benchmark.protocol.splits import Part, Split, make_split, scaled
 from benchmark.runner import estimator, machine, masked, metrics
 
-KEEP = ("proba", "selected")
-"""Arrays of the test part that can be kept beside a record: probabilities, selected features."""
-
-
 TRIAL_ROWS = 200
 """Of each part, the rows that a trial sees at most."""
 

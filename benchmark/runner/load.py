@@ -8,19 +8,20 @@ from typing import TYPE_CHECKING
 from benchmark.progress import say
 from benchmark.runner.frame import frame_of, row_of
 from benchmark.runner.records import Problem, Store
-from benchmark.runner.shipped import Shipped
+from benchmark.runner.shipped import Shipped, own_folder
 
 if TYPE_CHECKING:
     import pandas as pd
 
 
-def load_records(results: Path | str = "results", shipped: bool = True) -> pd.DataFrame:
-    """One row per run, of the folder `results` and of what ships with the package.
+def load_records(results: Path | str | None = None, shipped: bool = True) -> pd.DataFrame:
+    """One row per run, of one's own folder and of what ships with the package.
 
-    A run that is in both is taken from the folder. Files that are no records are named and left out.
+    The folder is where `run` and `rank` write, unless `results` names another. A run that is in both
+    is taken from it. Files that are no records are named and left out.
     """
     rows = {row["key"]: row for row in Shipped().rows()} if shipped else {}
-    for found in Store(Path(results)).scan():
+    for found in Store(own_folder() if results is None else Path(results)).scan():
         if isinstance(found, Problem):
             say(f"not used: {found}")
         else:

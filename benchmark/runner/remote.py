@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmark.files import write_atomic
-from benchmark.protocol.registry import models
+from benchmark.protocol.registry import find_model, models
 from benchmark.protocol.spec import DataRef, Outcome, RunSpec, UserError
 from benchmark.runner import machine
 from benchmark.runner.worker import Limits, Worker
@@ -86,7 +86,7 @@ def _unfit(need: Need, folder: str) -> str | None:
             check(_here(DataRef(**need["data"]), folder))
             return None
         models.cache_clear()  # the file may have been put right since somebody asked
-        entry = models().get(need["model"])
+        entry = find_model(need["model"])
         if entry is None:
             return f"the model {need['model']!r} is not in its registry; set BENCHMARK_MODELS there"
         if machine.model_source(entry) != need["source"]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -103,8 +104,10 @@ def at_edge(cell: Cell, params: dict[str, Any]) -> list[str]:
         and params[name] in (min(values), max(values))
     ]
     for name, r in cell.search.ranges.items():
-        margin = 0.01 * (r.high - r.low)
-        if not r.low + margin < params[name] < r.high - margin:
+        scale = math.log if r.log else float
+        low, high, chosen = scale(r.low), scale(r.high), scale(params[name])
+        margin = 0.01 * (high - low)
+        if not low + margin < chosen < high - margin:
             edge.append(name)
     return edge
 

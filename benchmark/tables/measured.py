@@ -67,12 +67,19 @@ def measure(recipe: Recipe, store: Store, editions: Sequence[str] = EDITIONS) ->
     return Table(
         recipe=recipe,
         editions=tuple(editions),
-        rows=tuple(_row(recipe, method) for method in recipe.methods),
+        rows=_rows(recipe),
         results=found,
         summaries={},
         ranked=((), ()),
         problems=tuple(str(problem) for problem in problems),
     )
+
+
+def _rows(recipe: Recipe) -> tuple[Row, ...]:
+    """Two classes of one name, from two modules, are shown with their modules."""
+    rows = [_row(recipe, method) for method in recipe.methods]
+    times = Counter(row.label for row in rows)
+    return tuple(replace(r, label=r.method) if times[r.label] > 1 else r for r in rows)
 
 
 def _row(recipe: Recipe, method: str) -> Row:

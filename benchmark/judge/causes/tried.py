@@ -15,7 +15,7 @@ from typing import Any
 from benchmark.judge import discrepancies
 from benchmark.paper import Printed
 from benchmark.protocol.plan import Cell, keys_of
-from benchmark.protocol.spec import folder_name
+from benchmark.protocol.spec import FOLDS, VALID_SIZE, folder_name
 from benchmark.runner.records import Store
 from benchmark.tables import pairing
 from benchmark.tables.build import build_from
@@ -106,7 +106,7 @@ def _all(table: Table, result: Result, store: Store) -> list[Tried]:
         return []
     before = _params(chosen[0])
     made = _readings(result.printed, chosen, metric, rho)
-    made += _on_variants(result, store, metric, rho)
+    made += _on_variants(result, store, metric)
     for setting, records in found.items():
         if setting == result.setting or not (one := _held(result.printed, records, metric, rho)):
             continue
@@ -181,7 +181,7 @@ def _readings(
     return made
 
 
-def _on_variants(result: Result, store: Store, metric: Metric, rho: float) -> list[Tried]:
+def _on_variants(result: Result, store: Store, metric: Metric) -> list[Tried]:
     """The same cell in tables on other variants of its data, such as the mended generator."""
     made = []
     assert result.printed is not None
@@ -193,8 +193,8 @@ def _on_variants(result: Result, store: Store, metric: Metric, rho: float) -> li
             other = build_from(store, name).results.get(key)
             if other is None or not other.complete:
                 continue
-            one = held(result.printed, other.values, other.within, metric, rho)
-            if one:
+            one = held(result.printed, other.values, other.within, metric, rho=0.0)
+            if one:  # other data have other splits, so runs are not paired
                 made.append(replace(one, changed=place.partition(":")[2], kind="data"))
     return made
 
@@ -217,13 +217,19 @@ def settings(store: Store, cell: Cell) -> dict[str, list[Record]]:
             good = [
                 _slim(record)
                 for record in records.values()
-                if record["status"] == "ok" and record["spec"]["revision"] == cell.entry.revision
+                if record["status"] == "ok" and _comparable(record["spec"], cell)
             ]
             if good:
                 found[path.name] = good
         return found
 
     return store.once(("settings", cell.entry.name, cell.data.folder), read)
+
+
+def _comparable(spec: Record, cell: Cell) -> bool:
+    """Whether it is of the present code, on the paper's splits."""
+    wanted = (cell.entry.revision, FOLDS, VALID_SIZE)
+    return tuple(spec[name] for name in ("revision", "folds", "valid_size")) == wanted
 
 
 def _slim(record: Record) -> Record:
