@@ -3,7 +3,7 @@
 Labels are drawn, not thresholded: P(y = 1) = 1 / (1 + exp(a)), where `a` depends on a few of the
 Gaussian features; those are the relevant ones. Features are numbered from 1 here, as in the papers.
 
-Of L2X, with 10 features (k is how many are relevant):
+Of L2X, with 10 features:
 
 orange-skin  a = x1^2 + ... + x4^2 - 4
 xor          a = x1 x2

@@ -347,7 +347,7 @@ def test_tables_5_and_6_are_complete():
 def test_every_fact_says_where_it_comes_from():
     words = ("Measured", "Read in the released code", "released code", "text", "By the definition",
              "threshold")  # fmt: skip
-    for row in findings.read_rows("facts.csv"):
+    for row in paper.lines("facts.csv"):
         assert row["verdict"] in findings.VERDICTS
         assert any(word in row["why"] for word in words), row["id"]
 

@@ -215,7 +215,8 @@ def add_times(results, method, dataset, parameters=None, seconds=0.02):
     cell = cell_of(method, dataset)
     machine = {"cpu": "Some CPU", "platform": "Linux"}
     taken = timing.Timing(
-        method, dataset, {}, [seconds] * 5, [0.5] * 5, parameters, 0.1, machine, {}
+        *(method, dataset, {}, cell.entry.revision, [seconds] * 5, [0.5] * 5, parameters, 0.1),
+        *(machine, {}),
     )
     timing.write(results, cell, taken)
 

@@ -179,8 +179,8 @@ def test_sign_flip_agrees_with_scipy():
 def test_half_way_in_binary_is_half_way():
     # 0.285 is stored below, 0.155 above its decimal value; both neighbours count for either.
     for value, neighbours in ((0.285, (0.28, 0.29)), (0.155, (0.15, 0.16))):
-        assert all(statistics.equal_as_printed(value, n, 2) for n in neighbours)
-    assert not statistics.equal_as_printed(0.2851, 0.28, 2)
+        assert all(paper.equal_as_printed(value, n, 2) for n in neighbours)
+    assert not paper.equal_as_printed(0.2851, 0.28, 2)
 
 
 @pytest.mark.parametrize("df", [1, 3, 6, 24])

@@ -2,6 +2,7 @@
 
 import json
 import time
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -35,6 +36,8 @@ def test_a_timing_is_taken_kept_and_read(tmp_path):
     timing.write(tmp_path, cell(), taken)
     assert timing.read(tmp_path, cell()) == taken
     assert timing.read(tmp_path, cell(dataset="syn2")) is None
+    newer = replace(cell(), entry=replace(cell().entry, revision=taken.revision + 1))
+    assert timing.read(tmp_path, newer) is None, "other code takes other times"
 
 
 def test_the_mask_of_a_model_that_predicts_without_it_is_timed_too(monkeypatch):
@@ -78,7 +81,7 @@ def test_only_what_is_missing_is_timed_and_a_busy_machine_is_told(tmp_path, monk
 
 def test_the_table_shows_times_with_their_machine(tmp_path):
     timing.write(tmp_path, cell(dataset="colon"), timing.Timing(
-        "protogate", "colon", {}, [0.004] * 5, [0.2] * 5, 802_200, 2.0,
+        "protogate", "colon", {}, 1, [0.004] * 5, [0.2] * 5, 802_200, 2.0,
         {"cpu": "Some CPU", "platform": "Linux"}, {},
     ))  # fmt: skip
     table = build_table("20", tmp_path)

@@ -26,7 +26,7 @@ from benchmark.protocol.spec import UserError, folder_name
 from benchmark.text import grid, visible
 
 if TYPE_CHECKING:
-    from benchmark.judge.genes import Genes
+    from benchmark.judge.features import Selection
 
 
 def words(sub: argparse.ArgumentParser) -> None:
@@ -44,9 +44,9 @@ def features(arguments: argparse.Namespace) -> int:
     """Name the features that selectors select: for which share of the test samples of all runs, per
     class, in how many runs, how stable the choice is, and what chance would give. Does the runs that
     are missing, and writes features.csv with all features and a figure per model and dataset."""
-    from benchmark.figures import genes as drawing
+    from benchmark.figures import features as drawing
     from benchmark.figures import style
-    from benchmark.judge import genes
+    from benchmark.judge import features as judging
     from benchmark.runner.campaign import run_missing
     from benchmark.runner.summary import unselective
     from benchmark.runner.trial import failing
@@ -66,7 +66,7 @@ def features(arguments: argparse.Namespace) -> int:
     found, told, silent = [], [], []
     for cell, specs in planned:
         try:
-            found.append(genes.measure(cell, specs, store))
+            found.append(judging.measure(cell, specs, store))
             told.append(specs[0])
         except UserError as error:
             silent.append(str(error))
@@ -77,7 +77,7 @@ def features(arguments: argparse.Namespace) -> int:
     write_atomic(arguments.to / "features.csv", to_csv(found).encode())
     for one, spec in zip(found, told, strict=True):
         print(to_text(one, arguments.top), end="\n\n")
-        if sentence := unselective(one.selected, len(one.genes), spec):
+        if sentence := unselective(one.selected, len(one.features), spec):
             print(textwrap.fill(sentence, 100), end="\n\n")
         name = folder_name(f"features-{one.model}-{one.dataset}")
         with style.applied():
@@ -86,28 +86,28 @@ def features(arguments: argparse.Namespace) -> int:
     return FAILED if report.failures or hopeless else GAPS if silent else OK
 
 
-def to_text(found: Genes, top: int) -> str:
+def to_text(found: Selection, top: int) -> str:
     stability = "undefined" if found.stability is None else f"{found.stability:.2f}"
-    classes = list(found.genes[0].by_class)
+    classes = list(found.features[0].by_class)
     head = ["feature", "selected %", *classes, "runs", "above chance"]
     lines = [
         [
-            visible(gene.feature),
-            f"{100 * gene.share:.1f}",
-            *(f"{100 * gene.by_class[name]:.1f}" for name in classes),
-            f"{gene.runs} of {found.runs}",
-            "yes" if gene.above_chance else "no",
+            visible(one.feature),
+            f"{100 * one.share:.1f}",
+            *(f"{100 * one.by_class[name]:.1f}" for name in classes),
+            f"{one.runs} of {found.runs}",
+            "yes" if one.above_chance else "no",
         ]
-        for gene in found.genes[:top]
+        for one in found.features[:top]
     ]
     return (
-        f"{found.model} on {found.dataset}: {found.selected:.1f} of {len(found.genes)} features per "
+        f"{found.model} on {found.dataset}: {found.selected:.1f} of {len(found.features)} features per "
         f"sample, stability {stability} over {found.runs} runs, by chance none above "
         f"{100 * found.chance:.1f} %\n" + grid([head, *lines])
     )
 
 
-def to_csv(found: Sequence[Genes]) -> str:
+def to_csv(found: Sequence[Selection]) -> str:
     """A row per model, feature and class, and one for all classes, whose name is empty."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
@@ -115,8 +115,8 @@ def to_csv(found: Sequence[Genes]) -> str:
         ["model", "dataset", "feature", "class", "share", "runs", "of_runs", "chance", "stability"]
     )
     for one in found:
-        for gene in one.genes:
-            for name, share in {"": gene.share, **gene.by_class}.items():
-                head = [one.model, one.dataset, gene.feature, name, f"{share:.6g}"]
-                writer.writerow([*head, gene.runs, one.runs, f"{one.chance:.6g}", one.stability])
+        for feature in one.features:
+            for name, share in {"": feature.share, **feature.by_class}.items():
+                head = [one.model, one.dataset, feature.feature, name, f"{share:.6g}"]
+                writer.writerow([*head, feature.runs, one.runs, f"{one.chance:.6g}", one.stability])
     return text.getvalue()

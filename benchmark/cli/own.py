@@ -30,7 +30,7 @@ from benchmark.progress import say
 from benchmark.protocol.spec import DataRef, UserError
 
 if TYPE_CHECKING:
-    from benchmark.runner.fitted import Explained
+    from benchmark.runner.fitted import Explanation
 
 
 def ranked(sub: argparse.ArgumentParser) -> None:
@@ -234,7 +234,7 @@ def explain(arguments: argparse.Namespace) -> int:
     return OK
 
 
-def _explained(found: Explained) -> str:
+def _explained(found: Explanation) -> str:
     from benchmark.text import grid, visible
 
     one = found.prediction

@@ -125,7 +125,7 @@ def reproduce(arguments: argparse.Namespace) -> int:
         say(f"At most {arguments.budget:g} seconds of runs, then the table; --budget changes it.")
     failures: list[dict[str, Any]] = []
     try:
-        failures = fill([name], means, arguments.models, arguments.datasets, arguments.quick)
+        failures = fill(name, means, arguments.models, arguments.datasets, arguments.quick)
     except KeyboardInterrupt:
         say("\nStopped; finished runs are kept. The table as it is now:")
     built = build_table(name, arguments.results)

@@ -216,7 +216,9 @@ def _nearest_f1(made: Print) -> tuple[float, bool] | None:
 
 
 def _as_printed(ours: Spread, printed: Printed) -> bool:
-    return (round(ours.mean, 2), round(ours.std, 2)) == (printed.mean, printed.std)
+    assert printed.mean is not None and printed.std is not None
+    pairs = (ours.mean, printed.mean), (ours.std, printed.std)
+    return all(paper.equal_as_printed(value, shown, 2) for value, shown in pairs)
 
 
 def single_matches(prints: Prints) -> list[Print]:

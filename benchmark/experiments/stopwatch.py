@@ -1,4 +1,4 @@
-"""Taking the times that benchmark/timing.py keeps: some epochs of training, some predictions."""
+"""Taking the times that timing.py keeps: some epochs of training, some predictions."""
 
 from __future__ import annotations
 
@@ -56,6 +56,7 @@ def measure(cell: Cell, results: Path) -> Timing:
         model=cell.model,
         dataset=cell.data.label,
         params=params,
+        revision=cell.entry.revision,
         train_seconds_per_epoch=per_epoch,
         inference_ms_per_sample=[1000 * seconds / len(test.y) for seconds in inference],
         parameters=model.n_parameters_,

@@ -28,6 +28,8 @@ class Timing:
     model: str
     dataset: str
     params: dict[str, Any]
+    revision: int
+    """The model's, as in a run: other code takes other times."""
     train_seconds_per_epoch: list[float]
     """One pass over the training part, checks excluded; one number per repeat."""
     inference_ms_per_sample: list[float]
@@ -53,7 +55,7 @@ def path_of(results: Path, cell: Cell) -> Path:
 
 
 def read(results: Path, cell: Cell) -> Timing | None:
-    """The stored times of a cell; None if it was never timed."""
+    """The stored times of a cell; None if its present revision was never timed."""
     command = f"python -m benchmark time --models {cell.model} --datasets {cell.data.label}"
     path, remedy = path_of(results, cell), f"`{command}` sets it aside and times again."
     timing = stored.read(Timing, path, remedy)
@@ -61,7 +63,7 @@ def read(results: Path, cell: Cell) -> Timing | None:
         raise stored.Damaged(path, f"it is of {timing.model} on {timing.dataset}", remedy)
     if timing and not (timing.train_seconds_per_epoch and timing.inference_ms_per_sample):
         raise stored.Damaged(path, "it holds no times", remedy)
-    return timing
+    return timing if timing and timing.revision == cell.entry.revision else None
 
 
 def write(results: Path, cell: Cell, timing: Timing) -> Path:

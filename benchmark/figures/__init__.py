@@ -1,10 +1,12 @@
 """The paper's figures, drawn from records: trains nothing.
 
-One module per figure. Each has `read(store)`, which takes from the records that exist what is to be
+One module per figure of FIGURES. Each has `read(store)`, which takes from the records that exist what is to be
 drawn, beside the paper's own numbers where it prints them; where nothing at all can be drawn it
 raises a UserError that names the command. And `draw(data)`, which makes a matplotlib figure of that
 alone, with a grey note on what is missing: so a figure whose data are the same need not be drawn
-again (`inputs`). What all figures share (sizes, colours, the way they are saved) is in `style`.
+again (`inputs`). What all figures share (sizes, colours, the way they are saved) is in `style`, what
+several share in `labels`, `numbers`, `selectors` and `specimens`. `features` and `explanation` draw
+one's own models.
 """
 
 from __future__ import annotations

@@ -7,13 +7,13 @@ from pathlib import Path
 from matplotlib.figure import Figure
 
 from benchmark.figures import style
-from benchmark.runner.fitted import Explained
+from benchmark.runner.fitted import Explanation
 
 MOST = 20
 """Features that are drawn; the text has all of them."""
 
 
-def draw(found: Explained) -> Figure:
+def draw(found: Explanation) -> Figure:
     features = found.features[:MOST]
     rows = max(len(features), len(found.prototypes), 1)
     figure = style.figure(style.TWO_COLUMNS, 1.0 + 0.16 * rows)
@@ -50,6 +50,6 @@ def draw(found: Explained) -> Figure:
     return figure
 
 
-def write(found: Explained, name: str, folder: Path) -> list[Path]:
+def write(found: Explanation, name: str, folder: Path) -> list[Path]:
     with style.applied():
         return style.save(draw(found), name, folder)

@@ -8,7 +8,6 @@ figure.
 from __future__ import annotations
 
 import itertools
-import math
 from dataclasses import dataclass
 
 from matplotlib.axes import Axes
@@ -48,8 +47,7 @@ def read(store: Store) -> Shown:
         gain = found.gain(*place)
         if gain is not None:
             mean, std = stats.mean_std(gain)
-            error = (std or 0.0) * math.sqrt(1 / len(gain) + stats.RHO)
-            gains[place] = mean, error * stats.student_quantile(1 - stats.ALPHA / 2, len(gain) - 1)
+            gains[place] = mean, stats.half_interval(std or 0.0, len(gain))
     away = {c.dataset for c in found.gaps if c.gap and c.gap.word == "data unavailable"}
     known = {dataset for _, _, dataset in gains}
     without = {d: "no data" if d in away else "not run" for d in paper.DATASETS if d not in known}

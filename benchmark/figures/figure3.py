@@ -20,6 +20,7 @@ from benchmark.figures import labels, numbers, style
 from benchmark.figures.style import Points
 from benchmark.judge.cells import ledger
 from benchmark.runner.records import Store
+from benchmark.tables import recipes
 from benchmark.tables.table import Table
 
 ACCURACIES, FEATURES, TIMES, SIZES = 2, 10, 13, 14
@@ -134,7 +135,7 @@ def _ours(table: Table, store: Store) -> Side:
     }
     return Side(
         lambda m, d: numbers.mean(table, m, d),
-        lambda m, d: numbers.mean(table, m, d, numbers.FEATURES),
+        lambda m, d: numbers.mean(table, m, d, recipes.FEATURES),
         lambda m, d: measured.get(("inference_ms_per_sample", m, d)),
         lambda m, d: measured.get(("trainable_parameters_millions", m, d)),
     )

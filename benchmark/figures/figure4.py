@@ -24,7 +24,7 @@ from benchmark.figures import labels, numbers, style
 from benchmark.figures.style import Points
 from benchmark.runner.records import Store
 from benchmark.tables import statistics as stats
-from benchmark.tables.recipes import Metric
+from benchmark.tables.recipes import ACCURACY, Metric
 
 TABLE = 22
 DATASETS = ("syn1", "syn2", "syn3")
@@ -109,7 +109,7 @@ def printed(method: str, dataset: str, metric: Metric) -> float | None:
 
 
 def _complete(value: Value, method: str) -> bool:
-    metrics = (numbers.FIDELITY, numbers.ACCURACY)
+    metrics = (numbers.FIDELITY, ACCURACY)
     return all(value(method, d, m) is not None for d in DATASETS for m in metrics)
 
 
@@ -120,7 +120,7 @@ Rulers = Mapping[tuple[str, Metric], tuple[float, float]]
 def rulers(*sides: tuple[Value, Sequence[str]]) -> Rulers:
     """Over all numbers of one or both sides: no place is outside of 0 and 1."""
     found = {}
-    for dataset, metric in itertools.product(DATASETS, (numbers.FIDELITY, numbers.ACCURACY)):
+    for dataset, metric in itertools.product(DATASETS, (numbers.FIDELITY, ACCURACY)):
         values = [value(m, dataset, metric) for value, methods in sides for m in methods]
         known = [value for value in values if value is not None]
         found[dataset, metric] = min(known), max(known)
@@ -142,7 +142,7 @@ def _points(value: Value, methods: Sequence[str], ruler: Rulers) -> Points:
     return {
         m: (
             normalised(value, m, numbers.FIDELITY, ruler),
-            normalised(value, m, numbers.ACCURACY, ruler),
+            normalised(value, m, ACCURACY, ruler),
         )
         for m in methods
     }
@@ -160,7 +160,7 @@ def _differences(value: Value, methods: Sequence[str]) -> Bars:
     """Rank of F1 minus rank of accuracy among these methods."""
     ranks = [
         stats.ranks([[value(m, d, metric) for d in DATASETS] for m in methods])
-        for metric in (numbers.FIDELITY, numbers.ACCURACY)
+        for metric in (numbers.FIDELITY, ACCURACY)
     ]
     return {
         m: [(f1 or 0.0) - (accuracy or 0.0) for f1, accuracy in zip(*pair, strict=True)]

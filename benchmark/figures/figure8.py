@@ -17,6 +17,7 @@ from matplotlib.lines import Line2D
 from benchmark import paper
 from benchmark.figures import numbers, style
 from benchmark.runner.records import Store
+from benchmark.tables.recipes import FEATURES
 from benchmark.tables.table import Table
 
 TABLE = 10
@@ -114,17 +115,17 @@ def _empty(data: Shown, word: str, command: str) -> str:
 
 
 def _printed(method: str, dataset: str) -> Cell | None:
-    cell = paper.cell(TABLE, method, dataset, numbers.FEATURES.name)
+    cell = paper.cell(TABLE, method, dataset, FEATURES.name)
     return _share(cell.mean, cell.std, dataset) if cell else None
 
 
 def _ours(table: Table, method: str, dataset: str) -> Cell | None:
-    value = numbers.mean(table, method, dataset, numbers.FEATURES)
+    value = numbers.mean(table, method, dataset, FEATURES)
     return _share(value, numbers.mean(table, method, dataset, numbers.SPREAD), dataset)
 
 
 def _why(table: Table, method: str, dataset: str) -> str:
-    result = table.results.get((method, dataset, numbers.FEATURES.name, numbers.EDITION))
+    result = table.results.get((method, dataset, FEATURES.name, numbers.EDITION))
     if result is None or result.gap is None:
         return NOT_RUN
     some = {"incomplete": f"{result.n} of {result.planned} runs", "failed": "failed"}

@@ -9,13 +9,11 @@ from benchmark.figures import style
 from benchmark.protocol import registry
 from benchmark.runner.records import Store
 from benchmark.tables.build import build_recipe
-from benchmark.tables.recipes import Metric, Recipe, Rule
+from benchmark.tables.recipes import ACCURACY, FEATURES, Metric, Recipe, Rule
 from benchmark.tables.table import Result, Table
 
 EDITION = "rule"
 """Settings chosen by the paper's rule; the figures show what the rule leads to."""
-ACCURACY = Metric("balanced_accuracy", "scores.test.balanced_accuracy", "accuracy", 100.0)
-FEATURES = Metric("selected_features", "selection.mean", "features")
 FIDELITY = Metric("f1_select", "selection.f1.rows", "F1 of the selected features")
 SPREAD = Metric("selected_features_std", "selection.std", "standard deviation between samples")
 

@@ -6,7 +6,6 @@ and what is missing. README, the page, `claims` and `reproduce table2` show thes
 
 from __future__ import annotations
 
-import math
 import textwrap
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -190,8 +189,7 @@ def leads(table: Table) -> list[Lead]:
         other = max(cells, key=lambda method: cells[method].mean or 0.0)
         differences = [a - b for a, b in zip(mine.values, cells[other].values, strict=True)]
         mean, std = stats.mean_std(differences)
-        error = (std or 0.0) * math.sqrt(1 / len(differences) + stats.RHO)
-        half = stats.student_quantile(1 - stats.ALPHA / 2, len(differences) - 1) * error
+        half = stats.half_interval(std or 0.0, len(differences))
         printed = {m: p.mean for m, r in cells.items() if (p := r.printed) and p.mean is not None}
         theirs = mine.printed.mean if mine.printed else None
         best = max(printed, key=lambda method: printed[method], default="")

@@ -29,12 +29,9 @@ from benchmark.tables import statistics as stats
 from benchmark.tables.build import build_from, build_recipe
 from benchmark.tables.measured import beside
 from benchmark.tables.ranking import with_summaries
-from benchmark.tables.recipes import Metric, Recipe, Source, follow
+from benchmark.tables.recipes import ACCURACY, FEATURES, Metric, Recipe, Source, follow
 from benchmark.tables.table import Gap, Result, Table
 from benchmark.text import grid, mean_std
-
-ACCURACY = Metric("balanced_accuracy", "scores.test.balanced_accuracy", "accuracy", scale=100)
-FEATURES = Metric("selected_features", "selection.mean", "features", decimals=1)
 
 
 @dataclass(frozen=True)

@@ -36,6 +36,18 @@ METHODS = tuple(LABELS)
 DATASETS = ("colon", "lung", "meta-dr", "meta-pam", "prostate", "tcga-2y", "toxicity")
 """Rows and columns of Table 2, in its order."""
 
+SMALLER_IS_BETTER = (
+    "selected_features",
+    "train_seconds_per_epoch",
+    "train_ms_per_epoch",
+    "inference_ms_per_sample",
+    "trainable_parameters_millions",
+    "hyperparameters",
+    "rank_difference",
+    "mean_rank",
+)
+"""Metrics; of all others more is better."""
+
 
 @dataclass(frozen=True)
 class Printed:
@@ -83,9 +95,20 @@ def decimals(table: int, metric: str) -> int:
     return _decimals().get((table, metric), 2)
 
 
+def equal_as_printed(value: float, printed: float, decimals: int) -> bool:
+    """Whether a value rounds to the printed one.
+
+    A value half-way between two printable ones counts as equal to both, because nobody knows
+    whether the paper's tool rounded halves up, to even, or by the last bit of a binary fraction.
+    """
+    half_a_unit: float = 0.5 / 10**decimals
+    return abs(value - printed) <= half_a_unit + 1e-9
+
+
 @cache
-def _text() -> list[dict[str, str]]:
-    content = files("benchmark.paper").joinpath("reference.csv").read_text("utf-8")
+def lines(name: str) -> list[dict[str, str]]:
+    """The lines of a data file about the paper."""
+    content = files("benchmark.paper").joinpath(name).read_text("utf-8")
     return list(csv.DictReader(content.splitlines()))
 
 
@@ -101,7 +124,7 @@ def _rows() -> tuple[Printed, ...]:
             mean=float(row["mean"]) if row["mean"] else None,
             std=float(row["std"]) if row["std"] else None,
         )
-        for row in _text()
+        for row in lines("reference.csv")
     )
 
 
@@ -113,7 +136,7 @@ def _index() -> dict[tuple[int, str, str, str], Printed]:
 @cache
 def _decimals() -> dict[tuple[int, str], int]:
     longest: dict[tuple[int, str], int] = defaultdict(int)
-    for row in _text():
+    for row in lines("reference.csv"):
         key = int(row["table"]), row["metric"]
         for text in filter(None, (row["mean"], row["std"])):
             exponent = Decimal(text).normalize().as_tuple().exponent

@@ -1,4 +1,4 @@
-"""Models, datasets and tables that exist: data read from TOML. Listing them imports nothing.
+"""Models and datasets that exist: data read from TOML. Listing them imports nothing.
 
 `models/registry.toml` and `datasets/registry.toml` describe what ships with the project.
 A user's own models come from a file of the same form named by BENCHMARK_MODELS, or are named by

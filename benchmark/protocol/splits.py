@@ -53,7 +53,7 @@ def make_split(
     groups: NDArray[np.int64] | None = None,
     test: NDArray[np.bool_] | None = None,
 ) -> Split:
-    """Fold `fold` of repeat `repeat` is the test part; 10 % of the rest validates.
+    """Fold `fold` of repeat `repeat` is the test part; of the rest, `valid_size` validates.
 
     No group is in two parts. With `test`, these rows are the test part of every run, and each run
     draws other validation rows.

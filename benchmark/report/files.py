@@ -1,4 +1,4 @@
-"""What lies in reports/: every table in four forms, the ledger, audit, claims, discrepancies, figures
+"""What lies in reports/: every table as Markdown and CSV, the ledger, audit, claims, discrepancies, figures
 and the page.
 
 All of it is made from records alone, and the same records give the same bytes everywhere.

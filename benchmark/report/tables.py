@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict
-from math import sqrt
 from typing import Any
 
 from benchmark.judge.audit.findings import Finding, Key
@@ -249,9 +248,8 @@ def _interval(result: Result, decimals: int) -> list[str]:
     """95 % intervals of the mean: runs taken as independent, and allowing for what they share."""
     if result.mean is None or result.std is None:
         return []
-    t = stats.student_quantile(1 - stats.ALPHA / 2, result.n - 1)
-    errors = [1 / result.n] + [1 / result.n + stats.RHO] * (result.n == stats.RUNS)
-    halves = [t * result.std * sqrt(error) for error in errors]
+    shared = [0.0] + [stats.RHO] * (result.n == stats.RUNS)
+    halves = [stats.half_interval(result.std, result.n, rho) for rho in shared]
     return [
         f"{bound:.{decimals}f}"
         for half in halves

@@ -287,7 +287,7 @@ class Selected:
 
 
 @dataclass(frozen=True)
-class Explained:
+class Explanation:
     """Why one sample is predicted as it is."""
 
     prediction: Prediction
@@ -296,7 +296,7 @@ class Explained:
     n_features: int
 
 
-def explain(fitted: Fitted, new: New, samples: Sequence[str] | None) -> list[Explained]:
+def explain(fitted: Fitted, new: New, samples: Sequence[str] | None) -> list[Explanation]:
     """One explanation per sample that is named, or per sample of the table."""
     places = {id: i for i, id in enumerate(new.ids)}
     for name in samples or ():
@@ -312,11 +312,11 @@ def explain(fitted: Fitted, new: New, samples: Sequence[str] | None) -> list[Exp
     ]
 
 
-def _explained(about: About, x: Any, prediction: Prediction, found: Any) -> Explained:
+def _explained(about: About, x: Any, prediction: Prediction, found: Any) -> Explanation:
     globally = set(found.behaviours["both selected"].tolist())
     nearest = zip(found.prototypes, found.labels, found.distances, strict=True)
     gates = zip(found.features, found.mask_values, strict=True)
-    return Explained(
+    return Explanation(
         prediction,
         [Prototype(about.ids[p], about.classes[c], float(d)) for p, c, d in nearest],
         [Selected(about.features[j], float(g), float(x[j]), j in globally) for j, g in gates],

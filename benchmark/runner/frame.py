@@ -1,4 +1,4 @@
-"""Records as one table: a row per run, for pandas and for whoever has no use for 12,000 files."""
+"""Records as one table: a row per run, for pandas and for whoever has no use for thousands of files."""
 
 from __future__ import annotations
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmark.runner.features import packed
+from benchmark.runner.packing import packed
 
 
 def scores(

@@ -7,20 +7,19 @@ are missing.
 
 from __future__ import annotations
 
-import csv
 import random
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from importlib.resources import files
 from statistics import fmean
 from typing import Any
 
+from benchmark import paper
 from benchmark.data.places import by_hand
 from benchmark.protocol import registry
 from benchmark.protocol.choices import EDITIONS
 from benchmark.protocol.plan import Cell, keys_of
 from benchmark.protocol.stored import or_told
-from benchmark.runner.features import unpacked
+from benchmark.runner.packing import unpacked
 from benchmark.runner.records import Store
 from benchmark.tables import descriptive, transferability
 from benchmark.tables import statistics as stats
@@ -102,8 +101,7 @@ def _given(table: Table, metric: Metric) -> dict[Place, Result]:
     for method in table.recipe.methods:
         name = table.recipe.source(method).given
         for dataset in table.recipe.datasets if name else ():
-            text = files("benchmark.paper").joinpath(name).read_text("utf-8")
-            rows = [r for r in csv.DictReader(text.splitlines()) if r["method"] == method]
+            rows = [r for r in paper.lines(name) if r["method"] == method]
             told = [r[metric.name] for r in rows if r[metric.name]]
             if told:
                 values = tuple(metric.scale * float(x) for x in told)

@@ -11,7 +11,6 @@ import json
 import textwrap
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
-from importlib.resources import files
 from itertools import groupby
 
 from benchmark import paper
@@ -65,8 +64,7 @@ def facts(number: int) -> list[Fact]:
 
 
 def _rows(name: str, number: int) -> list[dict[str, str]]:
-    text = files("benchmark.paper").joinpath(name).read_text("utf-8")
-    return [row for row in csv.DictReader(text.splitlines()) if row["table"] == str(number)]
+    return [row for row in paper.lines(name) if row["table"] == str(number)]
 
 
 # Datasets ----------------------------------------------------------------------------------------

@@ -27,7 +27,7 @@ from benchmark.runner.records import Store, refuse_mixed
 from benchmark.tables import pairing
 from benchmark.tables.convergence import failure
 from benchmark.tables.recipes import Metric, Recipe, Record, follow
-from benchmark.tables.statistics import equal_as_printed, mean_std
+from benchmark.tables.statistics import mean_std
 from benchmark.tables.table import Gap, Result, Row, Table, beside_printed
 from benchmark.tables.verdict import Sample, Verdict, compare, same_or_not
 
@@ -354,7 +354,7 @@ def beside(
     )
     spread = mean_std(within)[0] if within else None
     same_spread = printed.std is None or (
-        spread is not None and equal_as_printed(spread, printed.std, metric.decimals)
+        spread is not None and paper.equal_as_printed(spread, printed.std, metric.decimals)
     )
     if not metric.spread or verdict.word != "equal" or same_spread:
         return verdict

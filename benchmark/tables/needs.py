@@ -34,7 +34,9 @@ def needs(
         for need in _on(recipe, dataset)
         if not only_models or need.cell.model in only_models
     ]
-    return list({(n.cell.model, n.cell.data.label, str(n.params)): n for n in found}.values())
+    return list(
+        {(n.cell.model, n.cell.data.label, n.settings, str(n.params)): n for n in found}.values()
+    )
 
 
 def _on(recipe: Recipe, dataset: str) -> list[Need]:

@@ -57,8 +57,6 @@ class Metric:
     """The rule that makes it from other cells; then it has no path."""
     overall: bool = False
     """One value over all datasets."""
-    lower: bool = False
-    """Whether less is better."""
     paper: int | None = None
     """The paper's table that prints it."""
 
@@ -118,6 +116,10 @@ class Source:
         return replace(metric, value=self.value, scale=self.scale, offset=self.offset)
 
 
+ACCURACY = Metric("balanced_accuracy", "scores.test.balanced_accuracy", "accuracy", scale=100)
+FEATURES = Metric("selected_features", "selection.mean", "features", decimals=1)
+
+
 @dataclass(frozen=True)
 class Need:
     """A cell that a table is made from, and how its settings are chosen."""
@@ -126,11 +128,6 @@ class Need:
     settings: str = "own"
     params: dict[str, Any] | None = None
     """Where a table asks for particular settings, these on top of the chosen ones."""
-
-    @property
-    def name(self) -> str:
-        """One per cell and settings, so that a cell which several tables need is done once."""
-        return f"{self.cell.model} on {self.cell.data.label}, {self.settings}, {self.params}"
 
 
 @dataclass(frozen=True)
@@ -234,7 +231,6 @@ def parse_recipe(name: str, entry: Mapping[str, Any]) -> Recipe:
             spread=fields.get("spread", ""),
             computed=fields.get("computed", ""),
             overall=fields.get("overall", False),
-            lower=fields.get("lower", False),
             paper=tables[metric],
         )
         for metric, fields in entry["metrics"].items()

@@ -28,7 +28,7 @@ PROTOCOL = Protocol()
 
 
 @dataclass(frozen=True)
-class Gap:
+class Unfinished:
     """A cell that is missing runs, and what they cost."""
 
     need: Need
@@ -40,14 +40,14 @@ class Gap:
     """Of one thread; None if nothing like it was ever run."""
 
 
-def gaps(wanted: Sequence[Need], means: Means, quick: int | None) -> list[Gap]:
+def gaps(wanted: Sequence[Need], means: Means, quick: int | None) -> list[Unfinished]:
     """The cells that are missing runs, cheapest first; those of unknown cost come last."""
     costs = Costs(means.store)
     found = [gap for need in wanted if (gap := gap_of(need, means, quick, costs)) is not None]
     return sorted(found, key=lambda gap: (gap.seconds is None, gap.seconds or 0.0))
 
 
-def gap_of(need: Need, means: Means, quick: int | None, costs: Costs) -> Gap | None:
+def gap_of(need: Need, means: Means, quick: int | None, costs: Costs) -> Unfinished | None:
     results, cell = means.store.root, searched_cell(need)
     search = to_be_searched(cell, means, quick)
     if search:
@@ -61,7 +61,7 @@ def gap_of(need: Need, means: Means, quick: int | None, costs: Costs) -> Gap | N
         runs = len(keys) - len(done)
         if not runs:
             return None
-    return Gap(need, search, runs, costs.of_runs(need.cell, runs))
+    return Unfinished(need, search, runs, costs.of_runs(need.cell, runs))
 
 
 def to_be_searched(cell: Cell, means: Means, quick: int | None) -> bool:
@@ -76,32 +76,29 @@ def to_be_searched(cell: Cell, means: Means, quick: int | None) -> bool:
 
 
 def fill(
-    tables: Sequence[str],
+    table: str,
     means: Means,
     only_models: Sequence[str] | None,
     only_datasets: Sequence[str] | None,
     quick: int | None = None,
 ) -> list[dict[str, Any]]:
-    """Do the missing runs of tables, as far as the deadline allows; return those that failed."""
-    wanted: dict[str, Need] = {}
-    for table in tables:
-        wanted |= {need.name: need for need in needs(table, only_models, only_datasets)}
-    names = list(dict.fromkeys(need.cell.data.name for need in wanted.values()))
-    absent = {need.cell.data.name for need in wanted.values() if out_of_reach(need.cell.data)}
-    wanted = {k: need for k, need in wanted.items() if need.cell.data.name not in absent}
-    missing = gaps(list(wanted.values()), means, quick)
+    """Do the missing runs of a table, as far as the deadline allows; return those that failed."""
+    wanted = needs(table, only_models, only_datasets)
+    names = list(dict.fromkeys(need.cell.data.name for need in wanted))
+    absent = {need.cell.data.name for need in wanted if out_of_reach(need.cell.data)}
+    wanted = [need for need in wanted if need.cell.data.name not in absent]
+    missing = gaps(wanted, means, quick)
     say(_data(names, {gap.need.cell.data.name for gap in missing} if not means.dask else set()))
     begun = affordable(missing, means)
     if missing:
         say(_outlook(missing, begun, len(wanted)))
     # Cell by cell: whoever stops early has whole cells rather than a little of each.
     plans = [_completing(gap, means, quick) for gap in begun]
-    _, report = carry_out(plans, means, ", ".join(tables))
+    _, report = carry_out(plans, means, table)
     if report.unfinished:
         say("The time budget is used up in the middle of a cell; the same command resumes.")
     shown = [
         cell
-        for table in tables
         for cell in timed(table)
         if (not only_models or cell.model in only_models)
         and (not only_datasets or cell.data.label in only_datasets)
@@ -133,7 +130,7 @@ def _data(names: Sequence[str], needed: Collection[str]) -> str:
     return "\n".join(["Data:", *lines])
 
 
-def affordable(missing: Sequence[Gap], means: Means) -> list[Gap]:
+def affordable(missing: Sequence[Unfinished], means: Means) -> list[Unfinished]:
     """The gaps that fit into the time that is left, cheapest first; all of them without a limit."""
     if means.deadline is None:
         return list(missing)
@@ -147,7 +144,7 @@ def affordable(missing: Sequence[Gap], means: Means) -> list[Gap]:
     return taken
 
 
-def _outlook(missing: Sequence[Gap], begun: Sequence[Gap], total: int) -> str:
+def _outlook(missing: Sequence[Unfinished], begun: Sequence[Unfinished], total: int) -> str:
     text = f"{len(missing)} of {total} cells are missing runs, about {hours(missing)} core-hours"
     if len(begun) == len(missing):
         return f"{text}; the cheapest come first."
@@ -155,12 +152,12 @@ def _outlook(missing: Sequence[Gap], begun: Sequence[Gap], total: int) -> str:
     return f"{text}; {fit}. --budget all does everything, and can be interrupted and resumed."
 
 
-def hours(missing: Sequence[Gap]) -> str:
+def hours(missing: Sequence[Unfinished]) -> str:
     total = sum(gap.seconds or 0.0 for gap in missing) / 3600
     return f"{total:.1f}" if total < 10 else f"{total:.0f}"
 
 
-def _completing(gap: Gap, means: Means, quick: int | None) -> Plan[None]:
+def _completing(gap: Unfinished, means: Means, quick: int | None) -> Plan[None]:
     """Search where that is needed, then the runs of the cell in both editions."""
     if gap.search:
         yield from choosing(searched_cell(gap.need), PROTOCOL, means, quick)

@@ -36,16 +36,6 @@ def mean_std(values: Sequence[float], ddof: int = 1) -> tuple[float, float | Non
     return mean, math.sqrt(math.fsum((v - mean) ** 2 for v in values) / (len(values) - ddof))
 
 
-def equal_as_printed(value: float, printed: float, decimals: int) -> bool:
-    """Whether a value rounds to the printed one.
-
-    A value half-way between two printable ones counts as equal to both, because nobody knows
-    whether the paper's tool rounded halves up, to even, or by the last bit of a binary fraction.
-    """
-    half_a_unit: float = 0.5 / 10**decimals
-    return abs(value - printed) <= half_a_unit + 1e-9
-
-
 # Ranks -------------------------------------------------------------------------------------------
 
 
@@ -192,6 +182,11 @@ def corrected_resampled_t(d: Sequence[float], rho: float = RHO) -> tuple[float, 
         raise ValueError(f"at least two differences are needed, got {len(d)}")
     t = _t(mean, std * math.sqrt(1 / len(d) + rho))
     return t, student_p(t, len(d) - 1)
+
+
+def half_interval(std: float, n: int, rho: float = RHO) -> float:
+    """Half of the 95 % interval of a mean of n resampled runs; rho = 0 takes them as independent."""
+    return student_quantile(1 - ALPHA / 2, n - 1) * std * math.sqrt(1 / n + rho)
 
 
 def variance_ratio_p(first: float, second: float, df: int) -> float:

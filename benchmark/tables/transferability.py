@@ -18,7 +18,7 @@ from benchmark.runner.masked import SIMPLE
 from benchmark.runner.records import Store
 from benchmark.tables import statistics as stats
 from benchmark.tables.measured import measure
-from benchmark.tables.recipes import Metric, Recipe, Record, follow
+from benchmark.tables.recipes import ACCURACY, Metric, Recipe, Record, follow
 from benchmark.tables.table import Averaged, Gap, Pair, Result, Table
 from benchmark.tables.verdict import Sample, Verdict, compare
 
@@ -33,7 +33,6 @@ READINGS = ("pooled", "means")
 `means`: the selectors' means, which is what the text says.
 """
 
-ACCURACY = Metric("balanced_accuracy", "scores.test.balanced_accuracy", "accuracy", scale=100)
 
 UNMASKED = {
     "knn": (("knn", "recovered"), ("knn", "rule")),

@@ -16,7 +16,8 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from benchmark.tables.statistics import RUNS, equal_as_printed, mean_std, student_quantile
+from benchmark import paper
+from benchmark.tables.statistics import RUNS, mean_std, student_quantile
 
 MARGIN = 0.5
 """Of the printed standard deviation: how near two means have to be shown to lie."""
@@ -87,8 +88,8 @@ def compare(
     """
     ours_std = ours.std or 0.0
     printed_std = ours_std if printed.std is None else printed.std
-    same = equal_as_printed(ours.mean, printed.mean, decimals)
-    same_std = printed.std is None or equal_as_printed(ours_std, printed.std, decimals)
+    same = paper.equal_as_printed(ours.mean, printed.mean, decimals)
+    same_std = printed.std is None or paper.equal_as_printed(ours_std, printed.std, decimals)
     difference = ours.mean - printed.mean
     n = min(ours.n, printed.n)
 
@@ -117,16 +118,16 @@ def compare(
 
 
 def compare_over_datasets(
-    ours: Sequence[float], paper: Sequence[float], decimals: int, ddof: int = 1
+    ours: Sequence[float], printed: Sequence[float], decimals: int, ddof: int = 1
 ) -> Verdict:
     """The verdict on a mean over datasets (a rank, an ADTM) beside the paper's own cells, taken over
     the same methods and datasets: the same intervals, from the differences per dataset."""
-    differences = [x - y for x, y in zip(ours, paper, strict=True)]
+    differences = [x - y for x, y in zip(ours, printed, strict=True)]
     difference, spread = mean_std(differences)
-    mine, theirs = mean_std(ours, ddof), mean_std(paper, ddof)
+    mine, theirs = mean_std(ours, ddof), mean_std(printed, ddof)
     paper_std = theirs[1]
     if all(
-        (x is None) == (y is None) and equal_as_printed(x or 0.0, y or 0.0, decimals)
+        (x is None) == (y is None) and paper.equal_as_printed(x or 0.0, y or 0.0, decimals)
         for x, y in zip(mine, theirs, strict=True)
     ):
         return Verdict("equal", "equal in every digit", difference, unpaired="equal")
@@ -153,7 +154,7 @@ def compare_over_datasets(
 def same_or_not(value: float, printed: float, decimals: int) -> Verdict:
     """The verdict on a number that no test applies to."""
     difference = value - printed
-    if equal_as_printed(value, printed, decimals):
+    if paper.equal_as_printed(value, printed, decimals):
         return Verdict("equal", "equal as printed", difference, unpaired="equal")
     why = f"difference {difference:+.{decimals}f}"
     return Verdict("different", why, difference, unpaired="different")

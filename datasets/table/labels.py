@@ -102,7 +102,7 @@ def check_folds(
 
 
 def _n_valid(n: int, folds: int | None, valid_size: float) -> int:
-    """Rows of the validation part: a tenth of what the largest test fold leaves."""
+    """Rows of the validation part: its share of what the largest test fold leaves."""
     return math.ceil(valid_size * (n - (math.ceil(n / folds) if folds else 0)))
 
 

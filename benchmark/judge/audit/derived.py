@@ -59,7 +59,7 @@ def matching(sheet: Sheet, table: int, ties: str, missing: str, ddof: int) -> li
 
 def _as_printed(row: tuple[float, float], cell: Printed) -> bool:
     return all(
-        want is not None and stats.equal_as_printed(got, want, 2)
+        want is not None and paper.equal_as_printed(got, want, 2)
         for got, want in zip(row, (cell.mean, cell.std), strict=True)
     )
 
@@ -100,7 +100,7 @@ def _why_not(
     gap, parts = row[0] - cell.mean, []
     if abs(gap) > 0.5 and abs(gap - round(gap)) < 0.006:
         parts.append(f"The mean is off by exactly {abs(round(gap))}, as by a mistyped digit.")
-    if stats.equal_as_printed(other[1], cell.std, 2):
+    if paper.equal_as_printed(other[1], cell.std, 2):
         parts.append(
             f"The printed standard deviation is the {convention} one, unlike in the other rows."
         )
@@ -180,8 +180,6 @@ def filled_cells(sheet: Sheet) -> list[Finding]:
 
 # Places ------------------------------------------------------------------------------------------
 
-SMALLER_IS_BETTER = ("mean_rank", FEATURES)
-
 
 def places(sheet: Sheet) -> list[Finding]:
     """Bold type and colours, column by column, against the printed means."""
@@ -197,7 +195,7 @@ def places(sheet: Sheet) -> list[Finding]:
 
 def _place(sheet: Sheet, table: int, metric: str, column: str, cells: Sequence[Printed]) -> Finding:
     depth = 3 if any(m != "first" for k, m in sheet.marks.items() if k[0] == table) else 1
-    sign = -1 if metric in SMALLER_IS_BETTER else 1
+    sign = -1 if metric in paper.SMALLER_IS_BETTER else 1
     present = [c for c in cells if c.mean is not None]
     order = stats.ranks([[sign * c.mean] for c in present if c.mean is not None])
     right = {
@@ -241,7 +239,7 @@ def averages(sheet: Sheet) -> list[Finding]:
             mean = fmean(sheet.mean(table, m, dataset, metric) for m in others)
             assert cell.mean is not None
             off = abs(mean - cell.mean)
-            verdict = HOLDS if stats.equal_as_printed(mean, cell.mean, decimals) else OPEN
+            verdict = HOLDS if paper.equal_as_printed(mean, cell.mean, decimals) else OPEN
             why = "The rows are rounded themselves, which can move their average this far."
             if off > 10.0**-decimals + 1e-9:  # half a unit from the rows, half from the average
                 verdict, why = FAILS, "No rounding of the rows explains it."
@@ -340,7 +338,7 @@ def wilcoxon(sheet: Sheet) -> list[Finding]:
     n = len(sheet.datasets(17, "corrected_t_test_p"))
     possible = attainable.signed_rank_p(n)
     assert cell.mean is not None
-    fits = [w for w, p in enumerate(possible) if stats.equal_as_printed(p, cell.mean, 4)]
+    fits = [w for w, p in enumerate(possible) if paper.equal_as_printed(p, cell.mean, 4)]
     smallest = 0 in fits
     findings = [
         Finding(

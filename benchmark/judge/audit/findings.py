@@ -13,7 +13,6 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import cache
-from importlib.resources import files
 
 from benchmark import paper
 from benchmark.paper import Printed
@@ -104,24 +103,18 @@ def sheet(cells: Iterable[Printed] | None = None) -> Sheet:
     return Sheet({key(cell): cell for cell in cells}, _marks())
 
 
-def read_rows(name: str) -> list[dict[str, str]]:
-    """The lines of a data file about the paper."""
-    text = files("benchmark.paper").joinpath(name).read_text("utf-8")
-    return list(csv.DictReader(text.splitlines()))
-
-
 @cache
 def _marks() -> dict[Key, str]:
     return {
         (int(row["table"]), row["method"], row["dataset"], row["metric"]): row["place"]
-        for row in read_rows("marks.csv")
+        for row in paper.lines("marks.csv")
     }
 
 
 def data_rows() -> list[DataRow]:
     """Tables 5 and 6; `9x120` there means nine classes of 120 samples."""
     rows = []
-    for row in read_rows("datasets.csv"):
+    for row in paper.lines("datasets.csv"):
         sizes: list[int] = []
         for part in row["class_sizes"].split():
             times, _, size = part.rpartition("x")

@@ -21,7 +21,6 @@ from benchmark.judge.audit.findings import (
     label,
     printed,
 )
-from benchmark.tables import statistics as stats
 
 
 def repeated(sheet: Sheet) -> list[Finding]:
@@ -85,7 +84,7 @@ def _training_time(sheet: Sheet, dataset: str) -> Finding:
     seconds = sheet.cell(12, "protogate", dataset, "train_seconds_per_epoch")
     milli = sheet.cell(20, "protogate:sort=hybrid", dataset, "train_ms_per_epoch")
     assert seconds.mean is not None and milli.mean is not None
-    right = stats.equal_as_printed(milli.mean / 1000, seconds.mean, 2)
+    right = paper.equal_as_printed(milli.mean / 1000, seconds.mean, 2)
     return Finding(
         f"training-{dataset}-repeated",
         12,

@@ -21,11 +21,9 @@ from benchmark.judge.audit.findings import (
     key,
     label,
     printed,
-    read_rows,
 )
 from benchmark.protocol import registry
 from benchmark.protocol.spec import FOLDS, REPEATS, DataRef
-from benchmark.tables.statistics import equal_as_printed
 
 LOCAL = tuple(m for m in paper.FAMILIES["local"] if m != "protogate")
 
@@ -281,8 +279,8 @@ def parameter_counts(sheet: Sheet) -> list[Finding]:
         cell = sheet.cell(14, method, "prostate", MILLIONS)
         assert cell.mean is not None
         stated, other = (parameters(method, d, c, width) for width in WIDTHS)
-        right = equal_as_printed(stated / 1e6, cell.mean, 1)
-        fits = equal_as_printed(other / 1e6, cell.mean, 1)
+        right = paper.equal_as_printed(stated / 1e6, cell.mean, 1)
+        fits = paper.equal_as_printed(other / 1e6, cell.mean, 1)
         why = f"With {OTHER_WIDTH} gating units instead of {STATED_WIDTH} it is {other:,}."
         findings.append(
             Finding(
@@ -362,7 +360,7 @@ def known_facts(_sheet: Sheet) -> list[Finding]:
             row["why"],
             tuple(map(_key, filter(None, row["cells"].split("; ")))),
         )
-        for row in read_rows("facts.csv")
+        for row in paper.lines("facts.csv")
     ]
 
 

@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from benchmark import paper
 from benchmark.judge import discrepancies
 from benchmark.paper import Printed
 from benchmark.protocol.plan import Cell, keys_of
@@ -24,7 +25,6 @@ from benchmark.tables.recipes import Metric, Record, catalogue, follow
 from benchmark.tables.statistics import (
     RUNS,
     corrected_resampled_t,
-    equal_as_printed,
     mean_std,
     student_quantile,
     variance_ratio_p,
@@ -154,14 +154,17 @@ def _same_spread(
     if printed.std is None:
         return True
     if not metric.spread:
-        same = equal_as_printed(std or 0.0, printed.std, metric.decimals)
+        same = paper.equal_as_printed(std or 0.0, printed.std, metric.decimals)
         return same or variance_ratio_p(std or 0.0, printed.std, RUNS - 1) >= LEVEL
     if len(within) < FEWEST:
         return False  # nobody knows
     ours, spread = mean_std(within)
     error = math.sqrt(2 / len(within)) * (spread or 0.0)
     half = student_quantile(1 - LEVEL / 2, len(within) - 1) * error
-    return equal_as_printed(ours, printed.std, metric.decimals) or abs(ours - printed.std) <= half
+    return (
+        paper.equal_as_printed(ours, printed.std, metric.decimals)
+        or abs(ours - printed.std) <= half
+    )
 
 
 def _readings(

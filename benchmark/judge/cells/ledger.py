@@ -20,7 +20,6 @@ from benchmark.protocol.spec import UserError
 from benchmark.runner.records import Store
 from benchmark.tables.build import build_from
 from benchmark.tables.convergence import Failure
-from benchmark.tables.statistics import equal_as_printed
 from benchmark.tables.table import Result, Table
 from benchmark.tables.verdict import FEWEST_DATASETS, JUDGED, Verdict
 from benchmark.text import mean_std
@@ -194,7 +193,7 @@ def _rank(cell: Printed, table: Table) -> dict[str, Ours]:
 
 
 def _as_printed(mean: float | None, printed: float | None) -> bool:
-    return mean is not None and printed is not None and equal_as_printed(mean, printed, 2)
+    return mean is not None and printed is not None and paper.equal_as_printed(mean, printed, 2)
 
 
 # Doubts ------------------------------------------------------------------------------------------

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from benchmark import paper
 from benchmark.judge.audit import audit, doubtful
-from benchmark.judge.audit.findings import FAILS, HOLDS, Finding, Key, label, read_rows
+from benchmark.judge.audit.findings import FAILS, HOLDS, Finding, Key, label
 from benchmark.judge.claims.evidence import (
     DIGITS,
     Evidence,
@@ -41,13 +41,6 @@ from benchmark.tables.table import Table
 SO_FAR, NOT_SO_FAR, TOO_FEW = "holds so far", "does not hold so far", "not enough runs"
 WORDS = (HOLDS, SO_FAR, NOT_SO_FAR, FAILS, TOO_FEW)
 
-SMALLER_IS_BETTER = (
-    "selected_features",
-    "train_seconds_per_epoch",
-    "train_ms_per_epoch",
-    "inference_ms_per_sample",
-    "trainable_parameters_millions",
-)
 EQUAL = 0.005
 """What counts as equal: the same in the two decimals that the paper prints."""
 SHORT = {"balanced_accuracy": "accuracy", "f1_select": "F1"}
@@ -167,7 +160,7 @@ def _chosen(only: Sequence[str] | None) -> list[Statement]:
 
 @cache
 def statements() -> tuple[Statement, ...]:
-    return tuple(map(_parse, read_rows("claims.csv")))
+    return tuple(map(_parse, paper.lines("claims.csv")))
 
 
 def _parse(row: Mapping[str, str]) -> Statement:
@@ -321,7 +314,7 @@ class _Check:
         return Comparison(text, true, slack, _settled(cells), missing, sure=not missing)
 
     def _best(self, known: Mapping[str, Vector]) -> Vector:
-        choose = np.min if self.metric in SMALLER_IS_BETTER else np.max
+        choose = np.min if self.metric in paper.SMALLER_IS_BETTER else np.max
         return np.asarray(choose(np.stack(list(known.values())), axis=0))
 
     def _rank(self, dataset: str) -> Comparison:

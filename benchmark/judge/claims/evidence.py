@@ -40,7 +40,7 @@ class Value:
     drawn: bool = False
     """Whether it has runs to draw from; what is computed from all datasets has none."""
     partial: bool = False
-    """Over some of the datasets only, where it should be over all."""
+    """Over some of the datasets or methods only, where it should be over all."""
     edition: str = ""
     why: str = ""
     """Why there is no value, or only a partial one."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 
+from benchmark import paper
 from benchmark.protocol.choices import EDITION_NAMES
 from benchmark.tables.recipes import Metric
 from benchmark.tables.render.words import heading, numbers
@@ -95,7 +96,7 @@ def _places(table: Table, edition: str, dataset: str, metric: Metric) -> dict[st
         result = table.in_edition(row.method, dataset, metric.name, edition)
         if result and result.complete and result.mean is not None:
             mean = round(result.mean, metric.our_decimals(result.mean))
-            means[row.method] = -mean if metric.lower else mean
+            means[row.method] = -mean if metric.name in paper.SMALLER_IS_BETTER else mean
     return _top(means)
 
 

@@ -100,7 +100,9 @@ def rank_text(pair: Pair | None, n: int) -> str:
 def legend(table: Table) -> str:
     lines = [what_is_shown(table)]
     if any(metric.timed for metric in table.recipe.metrics):
-        settings = "Settings: what tuning chose, else the registry's defaults."
+        settings = (
+            "Settings: those that were chosen when it was timed, else the registry's defaults."
+        )
         if any(result.about for result in table.shown):
             settings += (
                 " The paper's times are from other hardware and other code, so they get no verdict: "

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from benchmark.data.load import load, own_table
-from benchmark.judge import genes
+from benchmark.judge import features
 from benchmark.protocol.splits import make_split
 
 N, D = 60, 30
@@ -75,14 +75,14 @@ def test_shares_and_stability_are_those_of_the_masks(patients):
             mask, rows = masks[key]
             return {"selected": np.packbits(mask, axis=1), "rows": rows}
 
-    found = genes.measure(Cell, [Spec(key) for key in masks], Kept())
-    first, second = found.genes[:2]
+    found = features.measure(Cell, [Spec(key) for key in masks], Kept())
+    first, second = found.features[:2]
     assert (first.feature, first.share, first.runs) == ("gene4", 1.0, 3)
     total = sum(len(rows) for _, rows in masks.values())
     both = sum(mask[:, 7].sum() for mask, _ in masks.values())
     assert second.feature == "gene7" and second.share == pytest.approx(both / total)
     assert second.by_class["well"] == 0 and 0.5 < second.by_class["ill"] < 0.8
-    assert first.above_chance and not found.genes[2].above_chance
+    assert first.above_chance and not found.features[2].above_chance
 
 
 def test_a_class_without_test_rows_has_no_share(patients):
@@ -100,16 +100,16 @@ def test_a_class_without_test_rows_has_no_share(patients):
         def kept(self, key):
             return {"selected": np.packbits(np.ones((len(rows), D), bool), axis=1), "rows": rows}
 
-    found = genes.measure(Cell, [Spec], Kept())
-    assert found.genes[0].by_class == {data.classes[0]: 1.0}
+    found = features.measure(Cell, [Spec], Kept())
+    assert found.features[0].by_class == {data.classes[0]: 1.0}
 
 
 def test_chance_keeps_how_many_features_are_selected():
     """One feature of many in every run: chance rarely puts it in the same place more than twice."""
     shares = np.zeros((10, 1000))
     shares[:, 0] = 1
-    assert genes.chance(shares, np.full(10, 12)) <= 0.2
-    assert genes.chance(np.ones((10, 5)), np.full(10, 12)) == 1.0
+    assert features.chance(shares, np.full(10, 12)) <= 0.2
+    assert features.chance(np.ones((10, 5)), np.full(10, 12)) == 1.0
 
 
 def test_predictions_name_patients_and_classes(patients, inside):

@@ -24,7 +24,7 @@ LEVEL = 0.95
 
 
 @dataclass(frozen=True)
-class Gene:
+class Frequency:
     """One feature, as one model selects it."""
 
     feature: str
@@ -38,7 +38,7 @@ class Gene:
 
 
 @dataclass(frozen=True)
-class Genes:
+class Selection:
     """What one model selects on one table; the most frequent feature first."""
 
     model: str
@@ -50,10 +50,10 @@ class Genes:
     """Of the runs' sets (Nogueira et al., 2018): 1 all equal, 0 chance."""
     chance: float
     """The share that no feature exceeds by chance, at a level of 95 %."""
-    genes: list[Gene]
+    features: list[Frequency]
 
 
-def measure(cell: Cell, specs: Sequence[RunSpec], store: Store) -> Genes:
+def measure(cell: Cell, specs: Sequence[RunSpec], store: Store) -> Selection:
     """From the masks beside the records of these runs."""
     data = load(cell.data)
     n_features = len(data.columns)
@@ -81,15 +81,15 @@ def measure(cell: Cell, specs: Sequence[RunSpec], store: Store) -> Genes:
         name: selected[c] / seen[c] for c, name in enumerate(data.classes) if seen[c]
     }  # an external test set may be without one
     frequent = np.array([sum(j in core for core in cores) for j in range(n_features)])
-    return Genes(
+    return Selection(
         model=cell.model,
         dataset=cell.data.label,
         runs=len(shares),
         selected=float(share.sum()),
         stability=stats.stability(cores, n_features) if len(cores) > 1 else None,
         chance=limit,
-        genes=[
-            Gene(
+        features=[
+            Frequency(
                 data.columns[j],
                 float(share[j]),
                 {name: float(shares_of[j]) for name, shares_of in by_class.items()},
