@@ -147,7 +147,7 @@ class INVASE(SelectorClassifier):
         self.seconds_per_epoch_ = training.seconds_per_epoch
         self.fit_report_ = training.report()
 
-    def matrix_products(self, batch, _n_features, _n_classes):
+    def matrix_products(self, batch):
         """Shapes (m, k, n) of the products of one training step: what its speed is measured by."""
         shapes = []
         for net in self.net_.values():

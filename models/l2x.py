@@ -126,7 +126,7 @@ class L2X(SelectorClassifier):
         k = min(self.k, logits.shape[1])
         return logits >= logits.topk(k, dim=1).values[:, -1:]
 
-    def matrix_products(self, batch, _n_features, _n_classes):
+    def matrix_products(self, batch):
         """Shapes (m, k, n) of the products of one training step: what its speed is measured by."""
         net = self.net_
         return products(net["selector"], batch, inputs=False) + products(net["predictor"], batch)

@@ -398,9 +398,9 @@ class ProtoGate(Classifier):
         }
         return self
 
-    def matrix_products(self, batch, n_features, _n_classes):
+    def matrix_products(self, batch):
         """Shapes (m, k, n) of the products of one training step: what its speed is measured by."""
-        B, D, H = batch, n_features, self.hidden
+        B, (H, D) = batch, self.net_.W1.shape
         forward, backward = [(B, D, H), (B, H, D)], [(D, B, H), (B, D, H), (H, B, D)]
         # Hard sorting has no gradient, so that training needs no distances.
         distances = [] if self.sort == "quick" else [(B, D, B), (B, B, D)]

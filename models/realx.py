@@ -210,7 +210,7 @@ class REALX(SelectorClassifier):
             codes = self.evaluator_(x * s).argmax(dim=1)
         return {"eval-x": self.classes_[codes.numpy()]}
 
-    def matrix_products(self, batch, _n_features, _n_classes):
+    def matrix_products(self, batch):
         """Shapes (m, k, n) of the products of one step of each of the three trainings."""
         selector, predictor = self.net_["selector"], self.net_["predictor"]
         shapes = 2 * products(predictor, batch, inputs=False)

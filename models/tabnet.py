@@ -170,7 +170,7 @@ class TabNet(NetworkClassifier):
             selected = net.importance(X) != 0
         self.fit_report_ = training.report() | mask_facts(selected)
 
-    def matrix_products(self, batch, _n_features, _n_classes):
+    def matrix_products(self, batch):
         """Shapes (m, k, n) of the products of one training step: what its speed is measured by."""
         linear = [layer.fc for layer in self.net_.modules() if hasattr(layer, "fc")]
         shapes = []

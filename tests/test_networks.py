@@ -410,7 +410,7 @@ def test_matrix_products_are_all_there(Model):
     X, y = wide(n=30)
     D, predictor = 50, 50 * 100 + 100 * 100 + 100 * 10 + 10 * 2
     gates = 5 * D * 10 if "gate_hidden" in STRONG[Model] else 0
-    shapes = Model(**STRONG[Model], steps=1, random_state=0).fit(X, y).matrix_products(30, D, 2)
+    shapes = Model(**STRONG[Model], steps=1, random_state=0).fit(X, y).matrix_products(30)
     assert sum(m * k * n for m, k, n in shapes) == 30 * (gates + 3 * predictor)
 
 

@@ -429,6 +429,7 @@ def test_plain_and_compiled_steps_have_the_same_bits(B, exclude_self, monkeypatc
 def test_speed_is_measured_by_the_products_that_a_step_does(sort, monkeypatch):
     X, y = toy(n=40, d=60)
     step, done, matmul = step_on(X, y, ProtoGate(sort=sort)), [], np.matmul
+    model = ProtoGate(hidden=20, sort=sort, steps=1, random_state=0).fit(X, y)
 
     def counting(a, b, **options):
         done.append(a.shape[0] * a.shape[1] * b.shape[1])
@@ -436,7 +437,7 @@ def test_speed_is_measured_by_the_products_that_a_step_does(sort, monkeypatch):
 
     monkeypatch.setattr(np, "matmul", counting)
     step(np.arange(30))
-    shapes = ProtoGate(hidden=20, sort=sort).matrix_products(30, 60, 2)
+    shapes = model.matrix_products(30)
     assert sorted(done) == sorted(m * k * n for m, k, n in shapes)
 
 

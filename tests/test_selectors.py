@@ -709,5 +709,5 @@ def test_matrix_products_are_all_there():
         # Predictor and evaluator; then three masks forward, two of them back.
         (REALX, 2 * in_predictor + in_selector + 5 * P),
     ):
-        shapes = Model(steps=1, random_state=0).fit(X, y).matrix_products(30, 10, 2)
+        shapes = Model(steps=1, random_state=0).fit(X, y).matrix_products(30)
         assert sum(m * k * n for m, k, n in shapes) == 30 * expected

@@ -161,7 +161,7 @@ def tune(arguments: argparse.Namespace) -> int:
     cells, protocol = cells_of(arguments), protocol_of(arguments)
     means = means_of(arguments, store_of(arguments, cells))
     require_search(cells)
-    searched = [cell for cell in cells if cell.search.grid or cell.search.ranges]
+    searched = [cell for cell in cells if cell.search]
     choices, report = choose(searched, protocol, means, arguments.quick)
     rows, first = [], []
     for cell, choice in zip(searched, choices, strict=True):

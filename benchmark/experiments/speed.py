@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from benchmark.data.load import load
-from benchmark.experiments.stopwatch import answer
+from benchmark.experiments.stopwatch import LENGTHS, answer
 from benchmark.protocol.registry import data_ref, load_class, model_ref
 from benchmark.protocol.spec import SEED, UserError
 from benchmark.protocol.splits import make_split, scaled
@@ -57,7 +57,7 @@ def measure(model: str, dataset: str) -> Speed:
     Model = load_class(entry)
     params = {**entry.params_for(ref), **overrides}
     # A model that counts its training in epochs takes all samples at once: a step is an epoch.
-    length = next((name for name in ("steps", "epochs") if name in params), None)
+    length = next((name for name in LENGTHS if name in params), None)
     if length is None or not hasattr(Model, "matrix_products"):
         raise UserError(f"{model!r} is not a network that trains in steps; speed measures those.")
     data = load(ref)
@@ -76,7 +76,7 @@ def measure(model: str, dataset: str) -> Speed:
         fit(2, (valid.X, valid.y), **checked)
         memory = machine.peak_memory() - before
         batch = min(getattr(trained, "batch_size", len(train.y)), len(train.y))
-        shapes = trained.matrix_products(batch, data.X.shape[1], len(data.classes))
+        shapes = trained.matrix_products(batch)
         multiply = _products(shapes)
         few: list[float] = []
         many, bare, predict = [], [], []

@@ -39,8 +39,6 @@ class Lead:
     """ProtoGate minus the best other method on one dataset, in points of balanced accuracy."""
 
     dataset: str
-    methods: int
-    """Others that are complete there and printed."""
     paper: float | None
     paper_other: str
     ours: float
@@ -196,7 +194,6 @@ def leads(table: Table) -> list[Lead]:
         found.append(
             Lead(
                 dataset,
-                len(cells),
                 theirs - printed[best] if theirs is not None and best else None,
                 label(best) if best else "",
                 mean,

@@ -10,10 +10,8 @@ import json
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from itertools import combinations
-from pathlib import Path
 
 from benchmark.tables import statistics as stats
-from benchmark.tables.build import build_table
 from benchmark.tables.table import Table
 from benchmark.text import grid
 
@@ -33,11 +31,6 @@ class Pair:
     @property
     def clear(self) -> bool:
         return self.p_holm < stats.ALPHA
-
-
-def build(results: Path, table: str = "table2") -> list[Pair]:
-    """All pairs of complete cells, with settings chosen by the paper's rule."""
-    return pairs(build_table(table, results, ["rule"]))
 
 
 def pairs(table: Table, against: str | None = None) -> list[Pair]:

@@ -165,7 +165,7 @@ def resolve(results: Path, cell: Cell, *sources: str, read: Reader | None = None
 
 
 def _own(cell: Cell, read: Reader) -> Setting | None:
-    if not (cell.search.grid or cell.search.ranges):
+    if not cell.search:
         return Setting(dict(cell.overrides), "tuned")
     choice = read(cell)
     if choice is None or not current(choice, cell):

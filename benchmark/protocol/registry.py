@@ -52,6 +52,10 @@ class Search:
     ranges: dict[str, Range] = field(default_factory=dict)
     trials: int = 0
 
+    def __bool__(self) -> bool:
+        """Whether anything is searched."""
+        return bool(self.grid or self.ranges)
+
     def points(self) -> list[dict[str, Any]]:
         """The grid's settings, the last parameter varying fastest: the order ties refer to."""
         return [

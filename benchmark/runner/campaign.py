@@ -50,11 +50,6 @@ class Report:
     unfinished: int = 0
     """Runs that the deadline left undone."""
 
-    def ok(self, spec: RunSpec) -> Record | None:
-        """The spec's record if its run succeeded."""
-        record = self.records.get(spec.key)
-        return record if record and record["status"] == "ok" else None
-
 
 def finished(record: Record, retry: bool) -> bool:
     """Whether resuming leaves this record alone."""

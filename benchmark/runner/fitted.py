@@ -30,13 +30,12 @@ from benchmark.protocol.prepare import Preparation, prepare
 from benchmark.protocol.spec import SEED, VALID_SIZE, UserError
 from benchmark.protocol.splits import Part, make_split
 from benchmark.runner import estimator, machine, metrics
-from benchmark.runner.arrays import unpack
+from benchmark.runner.arrays import LARGEST, unpack
 from benchmark.shapes import Misshapen, fit, parse
 
 FORMAT = 1
 """Raised when an older folder can no longer be read as it is."""
 ABOUT, ARRAYS = "model.json", "arrays.npz"
-LARGEST = 1 << 31
 
 
 @dataclass(frozen=True)

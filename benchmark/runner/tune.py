@@ -114,6 +114,6 @@ def at_edge(cell: Cell, params: dict[str, Any]) -> list[str]:
 
 def require_search(cells: Sequence[Cell]) -> None:
     """Tuning something that has nothing to tune is a misunderstanding worth a message."""
-    if not any(cell.search.grid or cell.search.ranges for cell in cells):
+    if not any(cell.search for cell in cells):
         names = sorted({cell.model for cell in cells})
         raise UserError(f"Nothing to tune: {', '.join(names)} has fixed settings. Use `run`.")

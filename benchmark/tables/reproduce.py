@@ -66,7 +66,7 @@ def gap_of(need: Need, means: Means, quick: int | None, costs: Costs) -> Unfinis
 
 def to_be_searched(cell: Cell, means: Means, quick: int | None) -> bool:
     """Whether there is no choice yet, or one from a search that saw less than asked for."""
-    if not (cell.search.grid or cell.search.ranges):
+    if not cell.search:
         return False
     root = means.store.root
     choice = or_set_aside(root, lambda: read_choice(root, cell))

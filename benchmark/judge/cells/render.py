@@ -79,9 +79,6 @@ def render(lines: Sequence[Line], form: str, everything: bool = False, shared: S
     return {"csv": to_csv, "json": to_json}[form](lines)
 
 
-FORMATS = ("text", "md", "csv", "json")
-
-
 def _shared_rows(shared: Shared) -> list[list[str]]:
     """The measured correlations, each with its interval and what it was measured from."""
     head = ["dataset", "methods", "rho", "95 % interval", "from (seeds)"]
