@@ -24,7 +24,6 @@ from benchmark.runner.frame import frame_of, row_of
 from benchmark.runner.load import load_records
 from benchmark.runner.records import Store
 from benchmark.runner.shipped import Shipped, own_folder
-from benchmark.runner.trial import failing
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -78,7 +77,7 @@ def run(
     """Do the runs of models on datasets and give them as a table, a row per run, failures too.
 
     Settings are those that `tune` has chosen, else the defaults. Finished runs are not repeated, and
-    those that ship with the package are taken as they are. A model of one's own that fails in a trial
+    those that ship with the package are taken as they are. A model of one's own whose first run fails
     has one row, which says why.
     """
     means = Means(store=_store(results), jobs=jobs)
@@ -90,11 +89,10 @@ def run(
             setting = means.store.setting(cell, "own", "base", "default")
             assert setting is not None
             planned.append((cell, cell.specs(setting.params, protocol)))
-    failed = {outcome.record["key"]: outcome.record for outcome in failing(planned, means)}
-    specs = [spec for _, specs in planned if specs[0].key not in failed for spec in specs]
+    specs = [spec for _, specs in planned for spec in specs]
     report = campaign(specs, means)
     wanted = [report.records[spec.key] for spec in specs if spec.key in report.records]
-    return frame_of(map(row_of, [*wanted, *failed.values()]))
+    return frame_of(map(row_of, wanted))
 
 
 def rank(
@@ -120,7 +118,8 @@ def rank(
     wanted = ranking.recipe(list(names.values()), data, metric)
     deadline = None if budget is None else time.monotonic() + budget
     if budget != 0:
-        ranking.run_missing(wanted, Means(store=_store(results), jobs=jobs, deadline=deadline))
+        means = Means(store=_store(results), jobs=jobs, deadline=deadline)
+        ranking.run_missing(wanted, means, set(names.values()))
     tested = None if against is None else Cell(*_entry(against, data[0])).model
     return ranking.build(wanted, _store(results), tested)
 

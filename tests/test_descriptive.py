@@ -5,16 +5,21 @@ import json
 import pytest
 
 from benchmark.cli.main import main
+from benchmark.protocol.registry import datasets
 from benchmark.tables import descriptive
 
 
 def differing(number):
-    return {(f.place, f.what): (f.paper, f.ours) for f in descriptive.facts(number) if not f.same}
+    return {
+        (f.place, f.what): (f.paper, f.ours) for f in descriptive.facts(number) if f.same is False
+    }
 
 
 def test_the_real_datasets_are_the_papers():
     assert len(descriptive.facts(5)) == 21
     assert differing(5) == {}
+    unseen = {f.place for f in descriptive.facts(5) if f.same is None}
+    assert unseen == {name for name, entry in datasets().items() if not entry.content}
 
 
 def test_the_paper_counts_the_label_as_a_feature():
@@ -41,7 +46,10 @@ def test_numbers_are_written_as_the_paper_writes_them(value, shown):
 
 def test_the_command(capsys):
     assert main(["table", "5"]) == 0
-    assert "21 of 21 are the same" in capsys.readouterr().out
+    assert (
+        "12 of 12 are the same. Never at hand: meta-dr, meta-pam, tcga-2y."
+        in capsys.readouterr().out
+    )
     assert main(["table", "9", "--format", "json"]) == 0
     assert json.loads(capsys.readouterr().out)["table"] == 9
     assert main(["table", "5", "--format", "csv"]) == 0

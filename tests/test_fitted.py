@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 from benchmark.models.protogate import ProtoGate
 
-from benchmark.protocol.spec import UserError
+from benchmark.protocol.spec import UserError, digest
 from benchmark.runner import fitted
 
 GENES = [f"gene{j}" for j in range(12)]
@@ -105,10 +105,14 @@ def test_columns_are_found_by_name(folder, tmp_path):
         fitted.explain(kept, other, ["P999"])
 
 
-def edited(**fields):
+def edited(seal=True, **fields):
+    """What a careful hand changes: the checksum fits again."""
+
     def damage(folder):
-        about = json.loads((folder / "model.json").read_text())
-        (folder / "model.json").write_text(json.dumps(about | fields))
+        about = json.loads((folder / "model.json").read_text()) | fields
+        if seal:
+            about["sha256"] = digest({k: v for k, v in about.items() if k != "sha256"})
+        (folder / "model.json").write_text(json.dumps(about))
 
     return damage
 
@@ -120,7 +124,8 @@ def edited(**fields):
         (lambda f: (f / "arrays.npz").unlink(), "arrays.npz is missing"),
         (lambda f: (f / "model.json").write_text("{"), "is not JSON"),
         (lambda f: (f / "arrays.npz").write_bytes(b"x"), "is not the file that"),
-        (edited(format=2), "format 2, expected 1"),
+        (edited(format=1), "format 1, expected 2"),
+        (edited(seal=False, classes=["healthy", "ill"]), "was changed after it was written"),
         (edited(revision=99), "revision 99"),
         (edited(features=GENES[:5]), "do not fit each other"),
         (edited(classes=["one"]), "classes other than"),

@@ -339,7 +339,7 @@ def test_rows_name_models_and_settings_that_exist(register):
 
 
 def test_unknown_tables_are_refused(results):
-    with pytest.raises(UserError, match="no numbers in Table 4"):
+    with pytest.raises(UserError, match="Table 4 has no results to compare"):
         ledger.build(results, [4])
 
 

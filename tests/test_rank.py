@@ -84,7 +84,8 @@ def test_what_ships_is_what_the_records_say(tmp_path):
 
 
 def test_export_as_parquet_and_csv(inside, tmp_path, shipped):
-    inside("export", tmp_path / "runs.parquet", "--results", tmp_path, check=0)
+    for _ in range(2):  # what we wrote ourselves is overwritten
+        inside("export", tmp_path / "runs.parquet", "--results", tmp_path, check=0)
     pd.testing.assert_frame_equal(pd.read_parquet(tmp_path / "runs.parquet"), shipped)
     inside("export", tmp_path / "runs.csv", "--own", "--results", tmp_path, check=0)
     assert (tmp_path / "runs.csv").read_text().startswith("key,dataset,model")
@@ -155,6 +156,25 @@ def test_slips_of_rank_are_named(inside, tmp_path, words, message):
     assert message in done.stderr
 
 
+@pytest.mark.parametrize(
+    ("words", "file"),
+    [
+        (["export", "mine.csv"], "mine.csv"),
+        (["rank", "--models", "knn,rf", "--datasets", "colon", "--to", "."], "index.html"),
+        (["fit", "--data", "mine.csv", "--target", "status", "--to", "."], "model.json"),
+        (["features", "--datasets", "colon", "--models", "lasso", "--to", "."], "features.csv"),
+    ],
+)
+def test_what_others_wrote_is_not_overwritten(inside, tmp_path, table, monkeypatch, words, file):
+    monkeypatch.chdir(tmp_path)
+    if file != table.name:
+        (tmp_path / file).write_text("something of mine")
+    before = (tmp_path / file).read_text()
+    done = inside(*words, "--results", tmp_path / "own", check=2)
+    assert f"{file} exists, and this project did not write it" in done.stderr
+    assert (tmp_path / file).read_text() == before
+
+
 def test_two_tables_of_one_name_are_refused(table):
     from benchmark.data.load import own_table
 
@@ -185,12 +205,12 @@ def test_what_failed_is_tried_again_and_force_does_one_s_own_again(tmp_path, mon
         return [], rank.Report()
 
     monkeypatch.setattr(rank, "carry_out", planned)
-    rank.run_missing(wanted, rank.Means(store, retry=False))
+    rank.run_missing(wanted, rank.Means(store, retry=False), ())
     assert asked == []
-    rank.run_missing(wanted, rank.Means(store))
+    rank.run_missing(wanted, rank.Means(store), ())
     assert {spec.key for spec in asked} == {spec.key for spec in specs}
     asked.clear()
-    rank.run_missing(wanted, rank.Means(store, retry=False, force=True))
+    rank.run_missing(wanted, rank.Means(store, retry=False, force=True), ())
     assert {spec.key for spec in asked} == {spec.key for spec in specs}, "none of the shipped"
 
 

@@ -355,6 +355,29 @@ def test_a_fuller_choice_is_kept(tmp_path, capsys):
     assert (forced.repeats, forced.splits) == (1, 5)
 
 
+def test_a_search_with_the_same_outcome_leaves_the_choice_as_it_is(tmp_path):
+    means = Means(Store(tmp_path), jobs=0)
+    tune([cell()], Protocol(1, 5), means)
+    path = choices.choice_path(tmp_path, cell())
+    as_before = path.read_text().replace('"race"', '"full"')
+    path.write_text(as_before)
+    tune([cell()], Protocol(1, 5), means)
+    assert path.read_text() == as_before
+
+
+def test_as_many_splits_as_there_are_is_no_quick_search(tmp_path):
+    [choice], _ = tune([cell()], Protocol(1, 5), Means(Store(tmp_path), jobs=0), quick=99)
+    assert choice.by_rule
+
+
+def test_a_choice_that_its_own_candidates_contradict_is_named(tmp_path):
+    [choice], _ = tune([cell()], Protocol(1, 5), Means(Store(tmp_path), jobs=0))
+    other = next(k for k in (1, 3, 5) if k != choice.params["n_neighbors"])
+    choices.write_choice(tmp_path, cell(), replace(choice, params={"n_neighbors": other}))
+    with pytest.raises(UserError, match="not choose the best of its own"):
+        choices.read_choice(tmp_path, cell())
+
+
 def test_force_does_each_run_once(tmp_path):
     plain = Means(Store(tmp_path), jobs=0)
     tune([cell()], Protocol(2, 5), plain, quick=5)

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from benchmark.files import read_whole
 from benchmark.progress import say
 from benchmark.protocol import registry
 from benchmark.protocol.spec import FAILURES, FOLDS, KEEP, METRICS, REPEATS, DataRef, UserError
@@ -344,10 +345,13 @@ def protocol_of(arguments: argparse.Namespace) -> Protocol:
 
 
 def store_of(arguments: argparse.Namespace, cells: Sequence[Cell]) -> Store:
-    """Where the records of these cells are."""
+    """Where the records of these cells are. Whoever has the package and no checkout has its records,
+    too, below those of the folder."""
     from benchmark.runner.records import Store
+    from benchmark.runner.shipped import own_folder
 
-    if any(cell.own for cell in cells):
+    at_home = arguments.results is RESULTS and own_folder() == RESULTS
+    if at_home or any(cell.own for cell in cells):
         return own_store(arguments)
     return Store(arguments.results)
 
@@ -391,6 +395,14 @@ def check_folder(folder: Path) -> None:
             f"Results cannot be written to {folder}: {error.strerror}. Name another folder with "
             f"--results."
         ) from error
+
+
+def refuse_foreign(path: Path, mark: str) -> None:
+    """A file of that name is overwritten only if it is of our own making, which holds `mark`."""
+    if path.exists() and mark.encode() not in read_whole(path):
+        raise UserError(
+            f"{path} exists, and this project did not write it. Name another place, or move it away."
+        )
 
 
 def tell_failures(failures: list[dict[str, Any]]) -> None:

@@ -17,6 +17,7 @@ from benchmark.cli.arguments import (
     own_store,
     positive,
     protocol_of,
+    refuse_foreign,
     tell_failures,
 )
 from benchmark.cli.codes import FAILED, GAPS, OK
@@ -49,18 +50,16 @@ def features(arguments: argparse.Namespace) -> int:
     from benchmark.judge import features as judging
     from benchmark.runner.campaign import run_missing
     from benchmark.runner.summary import unselective
-    from benchmark.runner.trial import failing
 
     arguments.models = arguments.models or ["protogate"]
     arguments.keep = ["selected"]
     cells, protocol = cells_of(arguments), protocol_of(arguments)
     check_folder(arguments.to)
+    refuse_foreign(arguments.to / "features.csv", "feature,class,share")
     store = own_store(arguments)
     means = means_of(arguments, store)
     chosen = [(cell, store.setting(cell, "own", "base", "default")) for cell in cells]
     planned = [(cell, cell.specs(s.params, protocol)) for cell, s in chosen if s is not None]
-    hopeless = {outcome.record["key"] for outcome in failing(planned, means)}
-    planned = [(cell, specs) for cell, specs in planned if specs[0].key not in hopeless]
     report = run_missing([spec for _, specs in planned for spec in specs], means)
     tell_failures(report.failures)
     found, told, silent = [], [], []
@@ -83,7 +82,7 @@ def features(arguments: argparse.Namespace) -> int:
         with style.applied():
             style.save(drawing.draw(one), name, arguments.to)
     say(f"Written to {arguments.to}: features.csv, and a figure per model and dataset.")
-    return FAILED if report.failures or hopeless else GAPS if silent else OK
+    return FAILED if report.failures else GAPS if silent else OK
 
 
 def to_text(found: Selection, top: int) -> str:

@@ -23,6 +23,7 @@ from benchmark.cli.arguments import (
     own_columns,
     own_store,
     own_tables,
+    refuse_foreign,
     tell_failures,
 )
 from benchmark.cli.codes import FAILED, GAPS, OK
@@ -75,7 +76,8 @@ def ranked(sub: argparse.ArgumentParser) -> None:
 def rank(arguments: argparse.Namespace) -> int:
     """Rank models over datasets: mean ranks, Friedman's test, corrected pairwise tests, ADTM, and a
     diagram of critical differences. The paper's methods come from the shipped records; runs of your
-    own models and tables are done first, within the budget. Writes a page of its own."""
+    own models and tables, and of models that are named, are done first, within the budget. Writes a
+    page of its own."""
     from benchmark import paper
     from benchmark.judge import rank as ranking
     from benchmark.report.ranked import write
@@ -89,13 +91,14 @@ def rank(arguments: argparse.Namespace) -> int:
     }
     wanted = ranking.recipe([canonical[name] for name in arguments.models], data, arguments.metric)
     check_folder(arguments.to)
+    refuse_foreign(arguments.to / "index.html", "protogate-benchmark")
     store = own_store(arguments)
     means = means_of(arguments, store)
-    failures, hopeless = [], 0
+    failures = []
     if arguments.budget != 0:
         if arguments.budget is not None:
             means = replace(means, deadline=time.monotonic() + arguments.budget)
-        report, hopeless = ranking.run_missing(wanted, means)
+        report = ranking.run_missing(wanted, means, set(canonical.values()))
         failures = report.failures
         if report.unfinished:
             say(
@@ -108,7 +111,7 @@ def rank(arguments: argparse.Namespace) -> int:
     print(ranking.FORMATS[arguments.format](found))
     written = write(found, store, arguments.to)
     say(f"Written to {arguments.to}: {', '.join(path.name for path in written)}.")
-    return FAILED if failures or hopeless else GAPS if found.missing else OK
+    return FAILED if failures else GAPS if found.missing else OK
 
 
 def _spelled(name: str, data: DataRef) -> str:
@@ -127,6 +130,7 @@ def export(arguments: argparse.Namespace) -> int:
     from benchmark.runner.load import load_records
 
     check_ending(arguments.file)
+    refuse_foreign(arguments.file, "split_sha256")
     folder = None if arguments.results is RESULTS else arguments.results
     frame = load_records(folder, shipped=not arguments.own)
     write(frame, arguments.file)
@@ -174,6 +178,7 @@ def fit(arguments: argparse.Namespace) -> int:
     setting = own_store(arguments).setting(cell, "own", "base", "default")
     assert setting is not None
     check_folder(arguments.to)
+    refuse_foreign(arguments.to / "model.json", "arrays_sha256")
     say(f"Fitting {cell.model} on {arguments.data}, with {setting.origin} settings.")
     about, arrays = fit_cell(cell, setting.params)
     save(about, arrays, arguments.to)

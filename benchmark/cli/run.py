@@ -87,7 +87,6 @@ def run(arguments: argparse.Namespace) -> int:
     the test score. Runs that are finished already are not repeated."""
     from benchmark.runner.campaign import run_missing
     from benchmark.runner.summary import FORMATS, summarise
-    from benchmark.runner.trial import failing
 
     cells, protocol = cells_of(arguments), protocol_of(arguments)
     means = means_of(arguments, store_of(arguments, cells))
@@ -99,11 +98,6 @@ def run(arguments: argparse.Namespace) -> int:
         for cell, setting in chosen
         if setting is not None
     ]
-    hopeless = {
-        outcome.record["key"]
-        for outcome in failing([(cell, specs) for cell, _, specs in plan], means)
-    }
-    plan = [(cell, params, specs) for cell, params, specs in plan if specs[0].key not in hopeless]
     report = run_missing([spec for _, _, specs in plan for spec in specs], means)
     rows = [
         summarise(cell.model, cell.data.label, params, specs, report.records, arguments.metric)
@@ -121,7 +115,7 @@ def run(arguments: argparse.Namespace) -> int:
     unknown = [f"{cell.model} on {cell.data.label}" for cell, setting in chosen if setting is None]
     if unknown and arguments.settings == "recovered":
         say(f"No settings are known to reproduce the printed cell: {', '.join(unknown)}.")
-    if report.failures or hopeless:
+    if report.failures:
         return FAILED
     return GAPS if report.absent or len(plan) < len(chosen) else OK
 

@@ -121,7 +121,16 @@ def read_choice(results: Path, cell: Cell) -> Choice | None:
     searched = {*cell.search.grid, *cell.search.ranges, *cell.overrides}
     if choice is not None and current(choice, cell) and choice.params.keys() != searched:
         raise stored.Damaged(path, f"it chooses {sorted(choice.params)}", remedy)
+    if choice is not None and choice.candidates and not _best_of_its_own(choice):
+        raise stored.Damaged(path, "it does not choose the best of its own candidates", remedy)
     return choice
+
+
+def _best_of_its_own(choice: Choice) -> bool:
+    able = [c for c in choice.candidates if c.valid is not None and c.runs == choice.splits]
+    best = max((c.valid for c in able if c.valid is not None), default=None)
+    mine = [c.valid for c in able if c.params == choice.params]
+    return bool(mine) and mine[0] == choice.valid == best
 
 
 def base_of(cell: Cell) -> Cell:

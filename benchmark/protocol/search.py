@@ -92,7 +92,9 @@ class Result:
 def search(cell: Cell, protocol: Protocol, quick: int | None) -> Plan[Result]:
     """The plan of a cell: its grid or its ranges, by the paper's rule or on `quick` splits first."""
     total = len(protocol.splits())
-    first = total if quick is None else min(quick, total)
+    if quick is not None and quick >= total:
+        quick = None  # every setting on every split is the rule itself
+    first = total if quick is None else quick
     if cell.search.ranges:
         entrants = yield from _trials(cell, protocol, first)
     else:

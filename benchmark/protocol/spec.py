@@ -240,11 +240,15 @@ def failed(
     )
 
 
-def parse_name(text: str) -> tuple[str, dict[str, Any]]:
-    """Split `name:key=value:key=value`; values are JSON where they parse, text otherwise.
+PYTHON = {"True": True, "False": False, "None": None}
 
-    >>> parse_name("svm:kernel=rbf:C=10")
-    ('svm', {'kernel': 'rbf', 'C': 10})
+
+def parse_name(text: str) -> tuple[str, dict[str, Any]]:
+    """Split `name:key=value:key=value`; values are JSON or Python's True, False and None where they
+    parse, text otherwise.
+
+    >>> parse_name("svm:kernel=rbf:C=10:probability=False")
+    ('svm', {'kernel': 'rbf', 'C': 10, 'probability': False})
     """
     name, *pairs = text.split(":")
     options: dict[str, Any] = {}
@@ -256,7 +260,7 @@ def parse_name(text: str) -> tuple[str, dict[str, Any]]:
                 f"for example svm:kernel=rbf or syn1:generator=fixed."
             )
         try:
-            options[key] = json.loads(value)
+            options[key] = PYTHON[value] if value in PYTHON else json.loads(value)
         except (ValueError, RecursionError):
             options[key] = value
         if isinstance(options[key], float) and not math.isfinite(options[key]):

@@ -160,7 +160,7 @@ def _described(number: int) -> dict[str, Any]:
     return {
         "name": f"table{number}",
         "title": descriptive.TITLES[number],
-        "rows": [[f.place, f.what, f.paper, f.ours, "=" if f.same else "≠"] for f in facts],
+        "rows": [[f.place, f.what, f.paper, f.ours, f.sign] for f in facts],
         "about": descriptive.summary(number, facts),
     }
 

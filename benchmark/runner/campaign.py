@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import groupby
 from typing import Generic, TypeVar
 
 from benchmark.files import Unreadable
 from benchmark.progress import Progress, say
+from benchmark.protocol import registry
 from benchmark.protocol.search import Plan, Record
 from benchmark.protocol.spec import FINAL_FAILURES, DataRef, RunSpec, UserError
 from benchmark.runner.executor import Queue, by_data, run_batches
@@ -58,11 +60,26 @@ def finished(record: Record, retry: bool) -> bool:
 
 def run_missing(specs: Sequence[RunSpec], means: Means, title: str = "runs") -> Report:
     """Do what is planned and not finished; report all of it."""
-    _, report = carry_out([_once(by_data(specs))], means, title)
+    cells = groupby(by_data(specs), key=lambda spec: (spec.data.label, spec.model, spec.setting))
+    _, report = carry_out([all_runs(list(mine), means) for _, mine in cells], means, title)
     return report
 
 
-def _once(specs: Sequence[RunSpec]) -> Plan[None]:
+def all_runs(specs: Sequence[RunSpec], means: Means) -> Plan[None]:
+    """The plan of a cell whose settings are known. Of a user's own model that never succeeded there,
+    one run goes first: if it raises an exception, so would the others, and it is told once."""
+    first = specs[0]
+    entry = registry.find_model(first.model)
+    own = entry is not None and entry.own
+    if own and means.retry and not any(means.store.ok(spec.key) for spec in specs):
+        record = (yield [first])[first.key]
+        if record["status"] == "error" and len(specs) > 1:
+            say(
+                f"{first.model} on {first.data.label}: the first run failed, so the other "
+                f"{len(specs) - 1} are left out.\n"
+                f"`python -m benchmark check-model {first.model}` tries it on made-up data."
+            )
+            return
     yield specs
 
 

@@ -149,4 +149,4 @@ def _outcome(future: Future[Outcome], spec: RunSpec) -> Outcome:
 
 def by_data(specs: Iterable[RunSpec]) -> list[RunSpec]:
     """Grouped so that a worker's copy of the dataset is nearly always the right one already."""
-    return sorted(specs, key=lambda spec: (spec.data.label, spec.model))
+    return sorted(specs, key=lambda spec: (spec.data.label, spec.model, spec.setting))

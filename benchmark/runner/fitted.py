@@ -11,7 +11,7 @@ import hashlib
 import io
 import json
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -27,13 +27,13 @@ from benchmark.files import Unreadable, read_whole, write_atomic
 from benchmark.protocol import registry
 from benchmark.protocol.plan import Cell
 from benchmark.protocol.prepare import Preparation, prepare
-from benchmark.protocol.spec import SEED, VALID_SIZE, UserError
+from benchmark.protocol.spec import SEED, VALID_SIZE, UserError, digest
 from benchmark.protocol.splits import Part, make_split
 from benchmark.runner import estimator, machine, metrics
 from benchmark.runner.arrays import LARGEST, unpack
 from benchmark.shapes import Misshapen, fit, parse
 
-FORMAT = 1
+FORMAT = 2
 """Raised when an older folder can no longer be read as it is."""
 ABOUT, ARRAYS = "model.json", "arrays.npz"
 
@@ -58,6 +58,8 @@ class About:
     """On the tenth that chose the checkpoint: no estimate of how it does on new samples."""
     arrays_sha256: str
     version: str
+    sha256: str = ""
+    """Of all the rest."""
     columns: list[str] | None = None
     """Of the table, in the order of its numbers; None if they are the features."""
     categories: dict[str, list[str]] = field(default_factory=dict)
@@ -167,9 +169,14 @@ def save(about: About, arrays: dict[str, NDArray[Any]], folder: Path) -> Path:
     named: dict[str, Any] = dict(arrays)
     np.savez_compressed(content, **named)
     write_atomic(folder / ARRAYS, content.getvalue())
-    described = asdict(about) | {"arrays_sha256": hashlib.sha256(content.getvalue()).hexdigest()}
-    write_atomic(folder / ABOUT, (json.dumps(described, indent=1) + "\n").encode())
+    about = replace(about, arrays_sha256=hashlib.sha256(content.getvalue()).hexdigest())
+    about = replace(about, sha256=_seal(about))
+    write_atomic(folder / ABOUT, (json.dumps(asdict(about), indent=1) + "\n").encode())
     return folder
+
+
+def _seal(about: About) -> str:
+    return digest({name: value for name, value in asdict(about).items() if name != "sha256"})
 
 
 def read(folder: Path) -> Fitted:
@@ -186,6 +193,8 @@ def read(folder: Path) -> Fitted:
         raise _damaged(folder, error) from error
     if about.format != FORMAT:
         raise _damaged(folder, f"it has format {about.format}, expected {FORMAT}")
+    if _seal(about) != about.sha256:
+        raise _damaged(folder, f"{ABOUT} was changed after it was written")
     if hashlib.sha256(content).hexdigest() != about.arrays_sha256:
         raise _damaged(folder, f"{ARRAYS} is not the file that {ABOUT} describes")
     entry = registry.model(about.model)

@@ -66,11 +66,17 @@ def _settle(cell: Cell, protocol: Protocol, result: Result, means: Means) -> Cho
             f"and is kept; --force replaces it."
         )
         return existing
-    write_choice(root, cell, choice)
+    if not (existing is not None and stands and _same(existing, choice)):
+        write_choice(root, cell, choice)
     if choice.edge:
         values = ", ".join(f"{name} = {choice.params[name]:g}" for name in choice.edge)
         say(f"{where}: {values} was chosen at the edge of what was searched.")
     return choice
+
+
+def _same(a: Choice, b: Choice) -> bool:
+    """Whether two searches have the same outcome: then the file that exists stays as it is."""
+    return (a.strength, a.params, a.data_sha256) == (b.strength, b.params, b.data_sha256)
 
 
 def choice_of(cell: Cell, protocol: Protocol, result: Result, best: Entrant) -> Choice:

@@ -48,10 +48,15 @@ class Fact:
     what: str
     paper: str
     ours: str
+    """Empty if it was never seen."""
 
     @property
-    def same(self) -> bool:
-        return self.paper == self.ours
+    def same(self) -> bool | None:
+        return self.paper == self.ours if self.ours else None
+
+    @property
+    def sign(self) -> str:
+        return {True: "=", False: "≠", None: ""}[self.same]
 
 
 def facts(number: int) -> list[Fact]:
@@ -74,12 +79,12 @@ def _datasets(number: int) -> list[Fact]:
     found = []
     for row in _rows("datasets.csv", number):
         name, entry = row["dataset"], registry.datasets()[row["dataset"]]
-        sizes = sorted(entry.classes.values(), reverse=True)
-        found += [
-            Fact(name, "samples", row["samples"], str(entry.shape[0])),
-            Fact(name, "features", row["features"], str(entry.shape[1])),
-            Fact(name, "samples per class", row["class_sizes"].replace(" ", ", "), _sizes(sizes)),
-        ]
+        printed = row["samples"], row["features"], row["class_sizes"].replace(" ", ", ")
+        sizes = _sizes(sorted(entry.classes.values(), reverse=True))
+        # Of data that were never at hand, the registry has what the paper says.
+        ours = (*map(str, entry.shape), sizes) if entry.content else ("", "", "")
+        names = ("samples", "features", "samples per class")
+        found += [Fact(name, *fact) for fact in zip(names, printed, ours, strict=True)]
     return found
 
 
@@ -142,17 +147,19 @@ def to_text(number: int, found: Sequence[Fact]) -> str:
     rows = [["", "paper", "ours", ""]]
     for place, facts in groupby(found, key=lambda fact: fact.place):
         rows.append([place, "", "", ""])
-        rows += [[f"  {f.what}", f.paper, f.ours, "=" if f.same else "≠"] for f in facts]
+        rows += [[f"  {f.what}", f.paper, f.ours, f.sign] for f in facts]
     return "\n\n".join([TITLES[number], columns(rows), textwrap.fill(summary(number, found), 100)])
 
 
 def summary(number: int, found: Sequence[Fact]) -> str:
-    same = sum(fact.same for fact in found)
-    return f"{same} of {len(found)} are the same. {NOTES.get(number, '')}".strip()
+    known = [fact.same for fact in found if fact.same is not None]
+    unseen = list(dict.fromkeys(fact.place for fact in found if fact.same is None))
+    missing = f" Never at hand: {', '.join(unseen)}." if unseen else ""
+    return f"{sum(known)} of {len(known)} are the same.{missing} {NOTES.get(number, '')}".strip()
 
 
 def to_markdown(number: int, found: Sequence[Fact]) -> str:
-    rows = [[f.place, f.what, f.paper, f.ours, "=" if f.same else "≠"] for f in found]
+    rows = [[f.place, f.what, f.paper, f.ours, f.sign] for f in found]
     table = grid([["", "", "paper", "ours", ""], *rows])
     return "\n\n".join([f"## {TITLES[number]}", table, summary(number, found)])
 
@@ -162,7 +169,16 @@ def to_csv(number: int, found: Sequence[Fact]) -> str:
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(["table", "place", "what", "paper", "ours", "same"])
     for f in found:
-        writer.writerow([number, f.place, f.what, f.paper, f.ours, str(f.same).lower()])
+        writer.writerow(
+            [
+                number,
+                f.place,
+                f.what,
+                f.paper,
+                f.ours,
+                "" if f.same is None else str(f.same).lower(),
+            ]
+        )
     return text.getvalue().rstrip("\n")
 
 

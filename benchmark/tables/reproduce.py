@@ -72,7 +72,8 @@ def to_be_searched(cell: Cell, means: Means, quick: int | None) -> bool:
     choice = or_set_aside(root, lambda: read_choice(root, cell))
     if choice is None or not current(choice, cell) or means.force:
         return True
-    return quick is not None and choice.strength < (len(PROTOCOL.splits()), quick)
+    total = len(PROTOCOL.splits())
+    return quick is not None and choice.strength < (total, min(quick, total))
 
 
 def fill(

@@ -20,6 +20,7 @@ from benchmark.protocol.spec import UserError
 from benchmark.runner.records import Store
 from benchmark.tables.build import build_from
 from benchmark.tables.convergence import Failure
+from benchmark.tables.descriptive import TITLES
 from benchmark.tables.table import Result, Table
 from benchmark.tables.verdict import FEWEST_DATASETS, JUDGED, Verdict
 from benchmark.text import mean_std
@@ -77,7 +78,12 @@ def build(results: Path, tables: Sequence[int] | None = None) -> list[Line]:
     for table in tables or ():
         if table not in paper.tables():
             known = ", ".join(map(str, paper.tables()))
-            raise UserError(f"The paper has no numbers in Table {table}. It has them in {known}.")
+            also = (
+                "" if table not in TITLES else f" `python -m benchmark table {table}` compares it."
+            )
+            raise UserError(
+                f"Table {table} has no results to compare.{also} Results are in Tables {known}."
+            )
     return lines(Store(results, remember=True), tables)
 
 

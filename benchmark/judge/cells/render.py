@@ -66,6 +66,10 @@ SHORT = {
     "other hardware": "times",
 }
 """Verdicts as heads of narrow columns."""
+EXPLAINED = (
+    "in doubt: the paper contradicts itself there, see `audit`. times: from other hardware, without a "
+    "verdict. no data: to be had by hand."
+)
 
 
 Shared = Sequence[tuple[str, str, Rho]]
@@ -99,6 +103,7 @@ def to_text(lines: Sequence[Line], everything: bool = False, shared: Shared = ()
     heads = [[SHORT.get(word, word) for word in head], *rows]
     parts.append(columns(heads, right=range(1, len(head))))
     tables = {line.printed.table for line in lines}
+    parts.append(textwrap.fill(EXPLAINED, WIDTH))
     if shared:
         parts.append(columns(_shared_rows(shared)))
     if len(tables) > 1:

@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict
 
 from benchmark.judge.answer import Answer
+from benchmark.judge.audit.findings import FAILS, HOLDS
 from benchmark.judge.claims.check import TOO_FEW, WORDS, Claim, Outcome
 from benchmark.judge.claims.evidence import DRAWS, RUNS
 from benchmark.protocol.choices import EDITION_NAMES, EDITIONS
@@ -97,13 +98,14 @@ def _why(outcome: Outcome) -> str:
 
 def _coverage(claims: Sequence[Claim]) -> str:
     """How many claims wait for runs, and what tells which."""
-    waiting = [c for c in claims if c.outcome.missing]
+    waiting = [c for c in claims if c.outcome.missing and c.outcome.word not in (HOLDS, FAILS)]
     if not waiting:
         return ""
     tables = sorted({c.statement.table for c in waiting})
     named = ", ".join(map(str, tables))
     return (
-        f"{len(waiting)} of {len(claims)} claims wait for runs, of Tables {named}; "
+        f"Runs that are missing may change {len(waiting)} of these, by "
+        f"{'Table' if len(tables) == 1 else 'Tables'} {named}; "
         f"`python -m benchmark status table{tables[0]}` lists them, with what they cost."
     )
 
