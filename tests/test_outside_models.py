@@ -4,6 +4,7 @@ import json
 
 import numpy as np
 import pytest
+from conftest import ROOT
 from outside import logistic
 from sklearn.metrics import balanced_accuracy_score, roc_auc_score
 from sklearn.naive_bayes import GaussianNB
@@ -101,7 +102,7 @@ def test_libraries_that_want_a_list_of_sets_get_one(name):
     model = estimator.make(load_factory(entry), {"n_estimators": 2}, 0)
     train, valid, test = made_up(2)
     estimator.fit(model, train, valid)
-    assert estimator.ranking(model, test.X).shape == (12, 2)
+    assert estimator.ranking(model, test.X, 2).shape == (12, 2)
 
 
 def test_an_error_is_told_once_before_runs_are_queued(inside, tmp_path):
@@ -130,13 +131,90 @@ def test_slips_are_named(name, message):
         model_ref(name)
 
 
-def test_check_model_tells_what_is_wrong(inside):
-    good = inside("check-model", "sklearn.naive_bayes:GaussianNB", "outside:pipeline", check=0)
-    assert good.stdout.count("fits the contract") == 2
-    bad = inside("check-model", "outside:Careless", check=1).stdout
-    for point in ("probabilities sum to one", "left as they were", "same predictions"):
-        assert any(point in line and "fails" in line for line in bad.splitlines()), point
-    assert "a slip in fit" in inside("check-model", "outside:Broken", check=1).stdout
+@pytest.fixture
+def check(inside, monkeypatch):
+    """What `check-model` prints of each model: its verdict, and the points that fail by their names."""
+    # Own models are found by the worker in the working folder, or by this.
+    monkeypatch.setenv("PYTHONPATH", str(ROOT / "tests"))
+
+    def run(*names, code=1, words=()):
+        found, verdicts, failing = {}, {}, {}
+        done = inside("check-model", *names, *words, check=code)
+        for line in done.stdout.splitlines():
+            if not line.startswith(" "):
+                name, _, verdict = line.rpartition(": ")
+                verdicts[name], failing = verdict, found.setdefault(name, {})
+            elif line.startswith("  fails"):
+                what, _, detail = line.removeprefix("  fails  ").partition(": ")
+                failing[what + ": " + detail.partition(": ")[0]] = detail.partition(": ")[2]
+        return [(verdicts[name], found[name]) for name in names], done.stderr
+
+    return run
+
+
+def test_check_model_agrees_with_runs(check):
+    names = [
+        "sklearn.naive_bayes:GaussianNB",
+        "sklearn.svm:LinearSVC",
+        "outside:pipeline",
+        "catboost.CatBoostClassifier:iterations=2",  # its predictions are a column
+        "outside:Answers:predict=float:proba=list:select=list:also=object",
+        "knn",
+    ]
+    found, said = check(*names, code=0)
+    assert found == [("fits the contract", {})] * len(names)
+    assert "knn: trying it on data of 3 classes" in said
+
+
+CLASS = "3 classes: predict gives a class per sample"
+PROBA = "3 classes: predict_proba gives probabilities, a column per class"
+SELECT = "3 classes: select gives true or false per sample and feature"
+MADE, FIT = "3 classes: it can be made", "3 classes: fit"
+UNCHANGED, SAME = "3 classes: the data are left as they were", "3 classes: the same seed gives the same predictions"  # fmt: skip
+FAULTS = {
+    "outside:Answers:predict=negative": (CLASS, "gave -1, expected one class"),
+    "outside:Answers:predict=nan": (CLASS, "(nan)"),
+    "outside:Answers:proba=nan": (PROBA, "(nan)"),
+    "outside:Answers:proba=negative": (PROBA, "none of them negative"),
+    "outside:Answers:proba=flat": (PROBA, "gave an array of shape (18,), expected shape (18, 3)"),
+    "outside:Answers:select=float": (SELECT, "true or false"),
+    "outside:Broken": (FIT, "RuntimeError: a slip in fit"),
+    "outside:Exits": (FIT, "SystemExit: 0"),
+    "outside:Changes": (UNCHANGED, "copy them first"),
+    "outside:Careless": (SAME, "take random_state"),
+    "outside:nothing": (MADE, "There is no NoneType.fit"),
+    "outside:Unmade": (MADE, "RuntimeError: no licence"),
+    "sklearn.ensemble:VotingClassifier": (MADE, "missing 1 required positional argument"),
+}
+
+
+def test_check_model_tells_what_is_wrong(check):
+    found, _ = check(*FAULTS)
+    for name, (point, message), (verdict, failing) in zip(
+        FAULTS, FAULTS.values(), found, strict=True
+    ):
+        assert message in failing.get(point, "it holds"), name
+        if name != "outside:Careless":  # which fails by everything
+            assert {what.partition(": ")[2] for what in failing} == {point.partition(": ")[2]}, name
+            assert verdict == "2 points fail", name
+
+
+def test_check_model_survives_the_model(check):
+    [(verdict, failing)], _ = check("outside:Dies")
+    assert verdict == "1 point fails"
+    assert failing == {"2 classes: the worker process died (SIGSEGV)": ""}
+    [(_, failing)], said = check("outside:Sleeps", words=["--timeout", "1"])
+    assert failing == {"2 classes: stopped at its time limit of 1 s": ""}
+    assert "trying it on data of 2 classes, for 1 s at most" in said
+
+
+def test_a_wrong_setting_is_a_failing_point(check, tmp_path, monkeypatch):
+    (tmp_path / "own.toml").write_text(
+        "[mine]\nclass = 'outside:Answers'\nparams = { depht = 3 }\n"
+    )
+    monkeypatch.setenv("BENCHMARK_MODELS", str(tmp_path / "own.toml"))
+    [(_, failing)], _ = check("mine")
+    assert "unexpected keyword argument 'depht'" in failing[MADE]
 
 
 def test_probabilities_that_are_not_there_are_not_looked_for_again(inside, tmp_path):

@@ -57,7 +57,7 @@ def _cores() -> int:
     return os.cpu_count() or 1
 
 
-def _seconds(text: str) -> float:
+def seconds(text: str) -> float:
     units = {"s": 1, "m": 60, "h": 3600}
     number, unit = (text[:-1], units[text[-1]]) if text[-1:] in units else (text, 1)
     return _above_zero(number) * unit
@@ -65,7 +65,7 @@ def _seconds(text: str) -> float:
 
 def budget(text: str) -> float | None:
     words = {"all": None, "none": 0.0}
-    return words[text] if text in words else _seconds(text)
+    return words[text] if text in words else seconds(text)
 
 
 def _megabytes(text: str) -> float:
@@ -261,7 +261,7 @@ def quick(sub: argparse.ArgumentParser) -> None:
 def how(sub: argparse.ArgumentParser) -> None:
     results(sub)
     workers(sub)
-    sub.add_argument("--timeout", type=_seconds, help="stop a run after this long: 90, 15m, 2h")
+    sub.add_argument("--timeout", type=seconds, help="stop a run after this long: 90, 15m, 2h")
     sub.add_argument("--memory", type=_megabytes, help="stop a run above this: 800M, 4G")
     sub.add_argument("--force", action="store_true", help="do finished runs again")
     sub.add_argument(

@@ -131,25 +131,23 @@ def _execute(
     with clock.stage("fit"):
         estimator.fit(model, train, valid)
     parts = dict(zip(PARTS, (train, valid, test), strict=True))
-    predicted, proba = {}, {}
+    predicted, proba, n_classes = {}, {}, len(data.classes)
     with clock.stage("predict"):
-        predicted["test"], proba["test"] = estimator.predict(model, test.X)
+        predicted["test"], proba["test"] = estimator.predict(model, test.X, n_classes)
     predict_ms = 1000 * clock.seconds["predict"] / len(test.y)
 
     with clock.stage("predict"):
         for name in ("train", "valid"):
-            predicted[name], proba[name] = estimator.predict(model, parts[name].X)
+            predicted[name], proba[name] = estimator.predict(model, parts[name].X, n_classes)
         for name, part in parts.items():
             if proba[name] is None:
-                proba[name] = estimator.ranking(model, part.X)
-        selected = model.select(test.X) if hasattr(model, "select") else None
+                proba[name] = estimator.ranking(model, part.X, n_classes)
+        selected = estimator.select(model, test.X)
         if selected is not None and prepared is not None:
             selected = prepared.widen(selected)
-        also = model.also_predict(test.X) if hasattr(model, "also_predict") else {}
+        also = estimator.also_predict(model, test.X, n_classes)
     peak_memory = machine.peak_memory()
 
-    if not all(p is None or np.isfinite(p).all() for p in proba.values()):
-        raise FloatingPointError(f"{spec.model} predicts probabilities that are not finite")
     with clock.stage("transfer"):
         transfer = masked.scores(model, train, valid, test) if hasattr(model, "masks") else None
     shape = [len(data.y), len(data.columns)]
@@ -158,10 +156,10 @@ def _execute(
         "key": spec.key,
         "spec": spec.to_dict(),
         "status": "ok",
-        "data": {"sha256": data.sha256, "shape": shape, "classes": len(data.classes)},
+        "data": {"sha256": data.sha256, "shape": shape, "classes": n_classes},
         "split": {"sha256": split.sha256, **{p: len(getattr(split, p)) for p in PARTS}},
         "scores": {
-            name: metrics.scores(part.y, predicted[name], proba[name], len(data.classes))
+            name: metrics.scores(part.y, predicted[name], proba[name], n_classes)
             for name, part in parts.items()
         },
         "also": {name: metrics.balanced_accuracy(test.y, y) for name, y in also.items()},

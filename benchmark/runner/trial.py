@@ -1,21 +1,55 @@
-"""A trial of one's own model before many runs of it are queued: its error is told once, at once."""
+"""Trials of one's own model: on made-up data, when asked for, and on a part of the data before many
+runs of it are queued, so that its error is told once, at once."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from benchmark.progress import say
 from benchmark.protocol.plan import Cell
 from benchmark.protocol.spec import Outcome, RunSpec
 from benchmark.runner.campaign import Means
-from benchmark.runner.worker import Worker
+from benchmark.runner.worker import Broken, Limits, Worker
 from benchmark.text import first_line
+
+if TYPE_CHECKING:
+    from benchmark.runner.contract import Finding
 
 WORTH = 6
 """Runs from which a trial is worth its time; fewer are their own."""
 SECONDS = 60.0
 """A trial that takes longer has passed: what the model does, it does for long."""
+
+
+def check(names: Iterable[str], seconds: float) -> Iterator[tuple[str, list[Finding]]]:
+    """Try models on small made-up data, in a process of their own: one may do there what it likes."""
+    worker = Worker(Limits(seconds))
+    try:
+        for name in names:
+            yield name, _checked(name, worker)
+    finally:
+        worker.close()
+
+
+def _checked(name: str, worker: Worker) -> list[Finding]:
+    from benchmark.runner import contract
+
+    found: list[Finding] = []
+    for n in contract.CLASSES:
+        say(f"{name}: trying it on data of {n} classes, for {worker.limits.seconds:g} s at most")
+        answer = worker.ask({"check": name, "classes": n}, contract.read)
+        if isinstance(answer, Broken):
+            # A model that died or took too long would do so again.
+            return [*found, contract.Finding(f"{n} classes", "fails", answer.message)]
+        found += answer
+    return found
+
+
+def advice(model: str) -> str:
+    """What to do about an own model that fails."""
+    return f"`python -m benchmark check-model {model}` tries it on made-up data."
 
 
 def failing(planned: Sequence[tuple[Cell, Sequence[RunSpec]]], means: Means) -> list[Outcome]:
@@ -40,7 +74,7 @@ def failing(planned: Sequence[tuple[Cell, Sequence[RunSpec]]], means: Means) -> 
                     f"{specs[0].model} on {specs[0].data.label}: a trial on a part of the data failed, "
                     f"so its {len(specs)} runs are left out:\n"
                     f"  {first_line(outcome.record['error']['message'])}\n"
-                    f"`python -m benchmark check-model {specs[0].model}` tries it on made-up data."
+                    f"{advice(specs[0].model)}"
                 )
     finally:
         worker.close()
