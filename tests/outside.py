@@ -50,6 +50,13 @@ class Unmade:
         raise RuntimeError("no licence")
 
 
+class Unread(BaseEstimator):
+    """Its settings are its parent's, which only an instance tells."""
+
+    def __init__(self, **settings):
+        raise RuntimeError("no licence")
+
+
 def nothing():
     """A function that forgot to return its classifier."""
 

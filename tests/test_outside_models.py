@@ -1,6 +1,9 @@
 """Any scikit-learn classifier by its place: called as it wants to be, tried once, checked on demand."""
 
 import json
+import os
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -111,22 +114,59 @@ def test_an_error_is_told_once_before_runs_are_queued(inside, tmp_path):
     assert done.stderr.count("a slip in fit") == 1
     assert "its 25 runs are left out" in done.stderr
     assert "knn" in done.stdout and "Broken" not in done.stdout
-    assert {r["spec"]["model"] for r in Store(tmp_path).scan()} == {"knn"}
+    assert list(Store(tmp_path).scan()) == []  # nearest neighbours come from the shipped records
+
+
+def test_a_failing_run_points_to_the_check(inside, tmp_path):
+    done = inside("run", "--models", "outside:Broken,knn", "--datasets", "colon", "--repeats", "1",
+                  "--results", tmp_path, "--jobs", "0", check=1)  # fmt: skip
+    assert done.stderr.count("`python -m benchmark check-model outside:Broken` tries it") == 1
+
+
+def test_any_class_takes_the_seed_of_its_runs():
+    assert model_ref("outside:Answers:random_state=7")[1] == {"random_state": 7}
+
+
+def test_the_installed_script_finds_models_of_the_working_folder(tmp_path):
+    (tmp_path / "mine.py").write_text("from sklearn.naive_bayes import GaussianNB as Mine\n")
+    script = "import sys; sys.path[:] = [p for p in sys.path if p]; from benchmark.__main__ import main; "  # fmt: skip
+    words = ["check", "run", "--models", "mine:Mine", "--datasets", "syn1", "--repeats", "1",
+             "--results", str(tmp_path / "results"), "--jobs", "0"]  # fmt: skip
+    done = subprocess.run(
+        [sys.executable, "-c", f"{script}sys.argv = {words}; sys.exit(main())"],
+        cwd=tmp_path, env={**os.environ, "PYTHONPATH": str(ROOT)}, capture_output=True, text=True,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
 
 
 @pytest.mark.parametrize(
     ("name", "message"),
     [
-        ("sklearn.naive_bayes:GaussNB", "has no class 'GaussNB'"),
-        ("nowhere:Model", "needs the package 'nowhere'"),
-        ("outside:number", "neither a class, nor a function"),
-        ("sklearn.naive_bayes:GaussianNB:alpha=1", "Unknown setting of"),
+        (
+            "sklearn.naive_bayes:GaussNB",
+            "'sklearn.naive_bayes:GaussNB': .* has no class 'GaussNB'. Did you mean 'GaussianNB'",
+        ),
+        ("outside:nothere", "It has: Answers, Broken, .*, logistic, nothing, pipeline"),
+        ("nowhere:Model", "'nowhere:Model': there is no module 'nowhere'.* working folder"),
+        ("lacking:Model", "it needs the package 'notinstalled', which is not installed: pip"),
+        ("outside", "'outside' is a module, and a model is a class of it.* outside:MyModel"),
+        ("sklearn.svm", "'sklearn.svm' is a module, .* sklearn.svm:MyModel"),
+        ("outside.py", "'outside.py' is a file, .* outside:MyModel"),
+        ("tests/outside.py", "is a file, .* tests.outside:MyModel"),
+        ("outside.py:Broken", "named without .py, as in outside:Broken"),
+        ("outside:number", "neither a class, nor a function.*its type is int"),
+        ("sklearn.naive_bayes:GaussianNB:alpha=1", "Unknown setting of sklearn.naive_bayes:Gauss"),
+        ("outside:Answers:alpha=1", "Valid are: predict, proba, select, also.$"),
+        ("outside:Unread:alpha=1", "its settings cannot be read: RuntimeError: no licence"),
+        ("outside:Answers:random_state=-1", "a whole number from 0 on"),
         ("knnn", "Did you mean 'knn'"),
         ("svm:rbf", "Cannot read 'rbf'"),
         ("a..b", "Unknown model"),
     ],
 )
-def test_slips_are_named(name, message):
+def test_slips_are_named(name, message, tmp_path, monkeypatch):
+    (tmp_path / "lacking.py").write_text("import notinstalled")
+    monkeypatch.syspath_prepend(tmp_path)
     with pytest.raises(UserError, match=message):
         model_ref(name)
 

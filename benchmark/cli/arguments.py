@@ -406,6 +406,17 @@ def tell_failures(failures: list[dict[str, Any]]) -> None:
             f"  {count} x {kind} ({FAILURES[kind]}), e.g. {first['key']}: "
             f"{first['error']['message'] or '(no message)'}"
         )
+    _tell_what_to_try(failures)
+
+
+def _tell_what_to_try(failures: list[dict[str, Any]]) -> None:
+    """Of own models alone, and of errors: what took too long would do so on other data, too."""
+    from benchmark.runner.trial import advice
+
+    for name in sorted({r["spec"]["model"] for r in failures if r["status"] == "error"}):
+        entry = registry.find_model(name)
+        if entry is not None and entry.own:
+            say(advice(entry.called))
 
 
 def table_form(group: argparse.ArgumentParser) -> None:

@@ -60,21 +60,23 @@ def failing(planned: Sequence[tuple[Cell, Sequence[RunSpec]]], means: Means) -> 
     """
     if means.dask:
         return []
-    untried = [specs for cell, specs in planned if cell.entry.own and _new(specs, means)]
+    untried = [
+        (cell.entry, specs) for cell, specs in planned if cell.entry.own and _new(specs, means)
+    ]
     if not untried:
         return []
     failures = []
     worker = Worker(replace(means.limits, seconds=min(SECONDS, means.limits.seconds or SECONDS)))
     try:
-        for specs in untried:
+        for entry, specs in untried:
             outcome = _tried(specs[0], worker if means.jobs else None)
             if outcome.record["status"] == "error":
                 failures.append(outcome)
                 say(
-                    f"{specs[0].model} on {specs[0].data.label}: a trial on a part of the data failed, "
+                    f"{entry.called} on {specs[0].data.label}: a trial on a part of the data failed, "
                     f"so its {len(specs)} runs are left out:\n"
                     f"  {first_line(outcome.record['error']['message'])}\n"
-                    f"{advice(specs[0].model)}"
+                    f"{advice(entry.called)}"
                 )
     finally:
         worker.close()
