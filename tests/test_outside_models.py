@@ -2,10 +2,13 @@
 
 import json
 import os
+import signal
 import subprocess
 import sys
+import time
 
 import numpy as np
+import psutil
 import pytest
 from conftest import ROOT
 from outside import logistic
@@ -246,6 +249,23 @@ def test_check_model_survives_the_model(check):
     [(_, failing)], said = check("outside:Sleeps", words=["--timeout", "1"])
     assert failing == {"2 classes: stopped at its time limit of 1 s": ""}
     assert "trying it on data of 2 classes, for 1 s at most" in said
+
+
+def test_ctrl_c_ends_a_model_that_ignores_it():
+    words = [sys.executable, "-m", "benchmark", "check-model", "outside:Sleeps"]
+    check = subprocess.Popen(words, cwd=ROOT / "tests", stderr=subprocess.PIPE, text=True)
+    assert "trying it" in check.stderr.readline()
+    [worker] = wait_for(lambda: psutil.Process(check.pid).children())
+    time.sleep(3)  # in fit by now
+    check.send_signal(signal.SIGINT)
+    assert check.wait(20) == 130
+    assert psutil.wait_procs([worker], timeout=20)[1] == []
+
+
+def wait_for(children):
+    while not (found := children()):
+        time.sleep(0.05)
+    return found
 
 
 def test_a_wrong_setting_is_a_failing_point(check, tmp_path, monkeypatch):
