@@ -1,5 +1,7 @@
 """python -m benchmark"""
 
+import contextlib
+import os
 import signal
 import sys
 
@@ -8,6 +10,11 @@ signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 def main() -> int:
+    # The installed script looks for a user's own models where `python -m` and the workers do: in the
+    # working folder, last, where it shadows nothing.
+    with contextlib.suppress(FileNotFoundError):  # the folder is gone
+        if (here := os.getcwd()) not in sys.path:  # noqa: PTH109
+            sys.path.append(here)
     from benchmark.cli.main import main as command_line
 
     return command_line()

@@ -234,7 +234,7 @@ def test_a_results_folder_that_cannot_be_written_is_named(cli, tmp_path):
         (b"[mine", "not valid TOML"),
         (b"\xff\xfe", "not valid TOML"),
         (b"[mine]\nlabel = 'x'", "incomplete"),
-        (b"[mine]\nclass = 'nowhere:X'\n", "needs the package 'nowhere'"),
+        (b"[mine]\nclass = 'nowhere:X'\n", "there is no module 'nowhere'"),
         (b"[mine]\nclass = 'json:NoSuch'\n", "no class 'NoSuch'"),
         (b"['a/b']\nclass = 'json:X'\n", "may only have letters"),
         (b"[mine]\nclass = 'json:X'\nparams = { d = 2020-01-01 }\n", "JSON"),

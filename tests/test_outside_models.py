@@ -1,10 +1,17 @@
 """Any scikit-learn classifier by its place: called as it wants to be, tried once, checked on demand."""
 
 import json
+import os
+import signal
+import subprocess
+import sys
+import time
 from collections import Counter
 
 import numpy as np
+import psutil
 import pytest
+from conftest import ROOT
 from outside import logistic
 from sklearn.metrics import balanced_accuracy_score, roc_auc_score
 from sklearn.naive_bayes import GaussianNB
@@ -102,7 +109,7 @@ def test_libraries_that_want_a_list_of_sets_get_one(name):
     model = estimator.make(load_factory(entry), {"n_estimators": 2}, 0)
     train, valid, test = made_up(2)
     estimator.fit(model, train, valid)
-    assert estimator.ranking(model, test.X).shape == (12, 2)
+    assert estimator.ranking(model, test.X, 2).shape == (12, 2)
 
 
 def test_after_an_error_the_other_runs_are_not_begun(inside, tmp_path):
@@ -115,30 +122,161 @@ def test_after_an_error_the_other_runs_are_not_begun(inside, tmp_path):
     assert found == {"outside.Broken": 1}, "and knn's are shipped"
 
 
+def test_a_failing_run_points_to_the_check(inside, tmp_path):
+    done = inside("run", "--models", "outside:Broken,knn", "--datasets", "colon", "--repeats", "1",
+                  "--results", tmp_path, "--jobs", "0", check=1)  # fmt: skip
+    assert done.stderr.count("`python -m benchmark check-model outside:Broken` tries it") == 1
+
+
+def test_any_class_takes_the_seed_of_its_runs():
+    assert model_ref("outside:Answers:random_state=7")[1] == {"random_state": 7}
+
+
+def test_the_installed_script_finds_models_of_the_working_folder(tmp_path):
+    (tmp_path / "mine.py").write_text("from sklearn.naive_bayes import GaussianNB as Mine\n")
+    script = "import sys; sys.path[:] = [p for p in sys.path if p]; from benchmark.__main__ import main; "  # fmt: skip
+    words = ["check", "run", "--models", "mine:Mine", "--datasets", "syn1", "--repeats", "1",
+             "--results", str(tmp_path / "results"), "--jobs", "0"]  # fmt: skip
+    done = subprocess.run(
+        [sys.executable, "-c", f"{script}sys.argv = {words}; sys.exit(main())"],
+        cwd=tmp_path, env={**os.environ, "PYTHONPATH": str(ROOT)}, capture_output=True, text=True,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+
+
 @pytest.mark.parametrize(
     ("name", "message"),
     [
-        ("sklearn.naive_bayes:GaussNB", "has no class 'GaussNB'"),
-        ("nowhere:Model", "needs the package 'nowhere'"),
-        ("outside:number", "neither a class, nor a function"),
-        ("sklearn.naive_bayes:GaussianNB:alpha=1", "Unknown setting of"),
+        (
+            "sklearn.naive_bayes:GaussNB",
+            "'sklearn.naive_bayes:GaussNB': .* has no class 'GaussNB'. Did you mean 'GaussianNB'",
+        ),
+        ("outside:nothere", "It has: Answers, Broken, .*, logistic, nothing, pipeline"),
+        ("nowhere:Model", "'nowhere:Model': there is no module 'nowhere'.* working folder"),
+        ("lacking:Model", "it needs the package 'notinstalled', which is not installed: pip"),
+        ("outside", "'outside' is a module, and a model is a class of it.* outside:MyModel"),
+        ("sklearn.svm", "'sklearn.svm' is a module, .* sklearn.svm:MyModel"),
+        ("outside.py", "'outside.py' is a file, .* outside:MyModel"),
+        ("tests/outside.py", "is a file, .* tests.outside:MyModel"),
+        ("outside.py:Broken", "named without .py, as in outside:Broken"),
+        ("outside:number", "neither a class, nor a function.*its type is int"),
+        ("sklearn.naive_bayes:GaussianNB:alpha=1", "Unknown setting of sklearn.naive_bayes:Gauss"),
+        ("outside:Answers:alpha=1", "Valid are: predict, proba, select, also.$"),
+        ("outside:Unread:alpha=1", "its settings cannot be read: RuntimeError: no licence"),
+        ("outside:Answers:random_state=-1", "a whole number from 0 on"),
         ("knnn", "Did you mean 'knn'"),
         ("svm:rbf", "Cannot read 'rbf'"),
         ("a..b", "Unknown model"),
     ],
 )
-def test_slips_are_named(name, message):
+def test_slips_are_named(name, message, tmp_path, monkeypatch):
+    (tmp_path / "lacking.py").write_text("import notinstalled")
+    monkeypatch.syspath_prepend(tmp_path)
     with pytest.raises(UserError, match=message):
         model_ref(name)
 
 
-def test_check_model_tells_what_is_wrong(inside):
-    good = inside("check-model", "sklearn.naive_bayes:GaussianNB", "outside:pipeline", check=0)
-    assert good.stdout.count("fits the contract") == 2
-    bad = inside("check-model", "outside:Careless", check=1).stdout
-    for point in ("probabilities sum to one", "left as they were", "same predictions"):
-        assert any(point in line and "fails" in line for line in bad.splitlines()), point
-    assert "a slip in fit" in inside("check-model", "outside:Broken", check=1).stdout
+@pytest.fixture
+def check(inside, monkeypatch):
+    """What `check-model` prints of each model: its verdict, and the points that fail by their names."""
+    # Own models are found by the worker in the working folder, or by this.
+    monkeypatch.setenv("PYTHONPATH", str(ROOT / "tests"))
+
+    def run(*names, code=1, words=()):
+        found, verdicts, failing = {}, {}, {}
+        done = inside("check-model", *names, *words, check=code)
+        for line in done.stdout.splitlines():
+            if not line.startswith(" "):
+                name, _, verdict = line.rpartition(": ")
+                verdicts[name], failing = verdict, found.setdefault(name, {})
+            elif line.startswith("  fails"):
+                what, _, detail = line.removeprefix("  fails  ").partition(": ")
+                failing[what + ": " + detail.partition(": ")[0]] = detail.partition(": ")[2]
+        return [(verdicts[name], found[name]) for name in names], done.stderr
+
+    return run
+
+
+def test_check_model_agrees_with_runs(check):
+    names = [
+        "sklearn.naive_bayes:GaussianNB",
+        "sklearn.svm:LinearSVC",
+        "outside:pipeline",
+        "catboost.CatBoostClassifier:iterations=2",  # its predictions are a column
+        "outside:Answers:predict=float:proba=list:select=list:also=object",
+        "knn",
+    ]
+    found, said = check(*names, code=0)
+    assert found == [("fits the contract", {})] * len(names)
+    assert "knn: trying it on data of 3 classes" in said
+
+
+CLASS = "3 classes: predict gives a class per sample"
+PROBA = "3 classes: predict_proba gives probabilities, a column per class"
+SELECT = "3 classes: select gives true or false per sample and feature"
+MADE, FIT = "3 classes: it can be made", "3 classes: fit"
+UNCHANGED, SAME = "3 classes: the data are left as they were", "3 classes: the same seed gives the same predictions"  # fmt: skip
+FAULTS = {
+    "outside:Answers:predict=negative": (CLASS, "gave -1, expected one class"),
+    "outside:Answers:predict=nan": (CLASS, "(nan)"),
+    "outside:Answers:proba=nan": (PROBA, "(nan)"),
+    "outside:Answers:proba=negative": (PROBA, "none of them negative"),
+    "outside:Answers:proba=flat": (PROBA, "gave an array of shape (18,), expected shape (18, 3)"),
+    "outside:Answers:select=float": (SELECT, "true or false"),
+    "outside:Broken": (FIT, "RuntimeError: a slip in fit"),
+    "outside:Exits": (FIT, "SystemExit: 0"),
+    "outside:Changes": (UNCHANGED, "copy them first"),
+    "outside:Careless": (SAME, "take random_state"),
+    "outside:nothing": (MADE, "There is no NoneType.fit"),
+    "outside:Unmade": (MADE, "RuntimeError: no licence"),
+    "sklearn.ensemble:VotingClassifier": (MADE, "missing 1 required positional argument"),
+}
+
+
+def test_check_model_tells_what_is_wrong(check):
+    found, _ = check(*FAULTS)
+    for name, (point, message), (verdict, failing) in zip(
+        FAULTS, FAULTS.values(), found, strict=True
+    ):
+        assert message in failing.get(point, "it holds"), name
+        if name != "outside:Careless":  # which fails by everything
+            assert {what.partition(": ")[2] for what in failing} == {point.partition(": ")[2]}, name
+            assert verdict == "2 points fail", name
+
+
+def test_check_model_survives_the_model(check):
+    [(verdict, failing)], _ = check("outside:Dies")
+    assert verdict == "1 point fails"
+    assert failing == {"2 classes: the worker process died (SIGSEGV)": ""}
+    [(_, failing)], said = check("outside:Sleeps", words=["--timeout", "1"])
+    assert failing == {"2 classes: stopped at its time limit of 1 s": ""}
+    assert "trying it on data of 2 classes, for 1 s at most" in said
+
+
+def test_ctrl_c_ends_a_model_that_ignores_it():
+    words = [sys.executable, "-m", "benchmark", "check-model", "outside:Sleeps"]
+    check = subprocess.Popen(words, cwd=ROOT / "tests", stderr=subprocess.PIPE, text=True)
+    assert "trying it" in check.stderr.readline()
+    [worker] = wait_for(lambda: psutil.Process(check.pid).children())
+    time.sleep(3)  # in fit by now
+    check.send_signal(signal.SIGINT)
+    assert check.wait(20) == 130
+    assert psutil.wait_procs([worker], timeout=20)[1] == []
+
+
+def wait_for(children):
+    while not (found := children()):
+        time.sleep(0.05)
+    return found
+
+
+def test_a_wrong_setting_is_a_failing_point(check, tmp_path, monkeypatch):
+    (tmp_path / "own.toml").write_text(
+        "[mine]\nclass = 'outside:Answers'\nparams = { depht = 3 }\n"
+    )
+    monkeypatch.setenv("BENCHMARK_MODELS", str(tmp_path / "own.toml"))
+    [(_, failing)], _ = check("mine")
+    assert "unexpected keyword argument 'depht'" in failing[MADE]
 
 
 def test_probabilities_that_are_not_there_are_not_looked_for_again(inside, tmp_path):

@@ -209,6 +209,6 @@ def test_a_prediction_of_ones_own_is_not_replaced_by_the_most_probable_class():
     X, y = rng.normal(size=(30, 3)), np.arange(30) % 2
     for Model in (Contrary, load_class(models()["knn"]), load_class(models()["svm"])):
         model = Model().fit(X, y)
-        predicted, proba = predict(model, X)
+        predicted, proba = predict(model, X, 2)
         np.testing.assert_array_equal(predicted, model.predict(X))
         assert (proba is None) == (Model is not load_class(models()["knn"]))

@@ -58,7 +58,7 @@ def _cores() -> int:
     return os.cpu_count() or 1
 
 
-def _seconds(text: str) -> float:
+def seconds(text: str) -> float:
     units = {"s": 1, "m": 60, "h": 3600}
     number, unit = (text[:-1], units[text[-1]]) if text[-1:] in units else (text, 1)
     return _above_zero(number) * unit
@@ -66,7 +66,7 @@ def _seconds(text: str) -> float:
 
 def budget(text: str) -> float | None:
     words = {"all": None, "none": 0.0}
-    return words[text] if text in words else _seconds(text)
+    return words[text] if text in words else seconds(text)
 
 
 def _megabytes(text: str) -> float:
@@ -262,7 +262,7 @@ def quick(sub: argparse.ArgumentParser) -> None:
 def how(sub: argparse.ArgumentParser) -> None:
     results(sub)
     workers(sub)
-    sub.add_argument("--timeout", type=_seconds, help="stop a run after this long: 90, 15m, 2h")
+    sub.add_argument("--timeout", type=seconds, help="stop a run after this long: 90, 15m, 2h")
     sub.add_argument("--memory", type=_megabytes, help="stop a run above this: 800M, 4G")
     sub.add_argument("--force", action="store_true", help="do finished runs again")
     sub.add_argument(
@@ -418,6 +418,17 @@ def tell_failures(failures: list[dict[str, Any]]) -> None:
             f"  {count} x {kind} ({FAILURES[kind]}), e.g. {first['key']}: "
             f"{first['error']['message'] or '(no message)'}"
         )
+    _tell_what_to_try(failures)
+
+
+def _tell_what_to_try(failures: list[dict[str, Any]]) -> None:
+    """Of own models alone, and of errors: what took too long would do so on other data, too."""
+    from benchmark.runner.trial import advice
+
+    for name in sorted({r["spec"]["model"] for r in failures if r["status"] == "error"}):
+        entry = registry.find_model(name)
+        if entry is not None and entry.own:
+            say(advice(entry.called))
 
 
 def table_form(group: argparse.ArgumentParser) -> None:

@@ -28,6 +28,7 @@ from benchmark.cli.arguments import (
     positive,
     quick,
     results,
+    seconds,
     table_form,
     what,
     workers,
@@ -201,6 +202,12 @@ def parser() -> argparse.ArgumentParser:
     sub = command("check-model", run.check_model, "try your own model on made-up data")
     sub.add_argument(
         "names", nargs="+", metavar="MODEL", help="e.g. sklearn.naive_bayes:GaussianNB"
+    )
+    sub.add_argument(
+        "--timeout",
+        type=seconds,
+        default=300.0,
+        help="for two and for three classes each: 90, 15m, 2h (default 5m)",
     )
 
     sub = command("status", tables.status, "what has been run, what failed and why", results)

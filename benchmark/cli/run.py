@@ -176,19 +176,24 @@ def check_model(arguments: argparse.Namespace) -> int:
     """Try a model on small made-up data: whether it fits and predicts, what it gives, whether the
     same seed gives the same. A registered name, or the place of any class with scikit-learn's `fit`
     and `predict`, as in sklearn.naive_bayes:GaussianNB."""
-    from benchmark.runner.contract import check
+    from benchmark.runner.trial import check
 
     failed = 0
-    for name in arguments.names:
-        findings = check(name)
-        failures = sum(finding.word == "fails" for finding in findings)
-        print(f"{name}: {'fits the contract' if not failures else f'{failures} points fail'}")
+    for name, findings in check(arguments.names, arguments.timeout):
+        failing = sum(finding.word == "fails" for finding in findings)
+        print(f"{name}: {_verdict(failing)}")
         for finding in findings:
             print(
                 f"  {finding.word:5}  {finding.what}{': ' * bool(finding.detail)}{finding.detail}"
             )
-        failed += failures
+        failed += failing
     return FAILED if failed else OK
+
+
+def _verdict(failing: int) -> str:
+    if not failing:
+        return "fits the contract"
+    return f"{failing} points fail" if failing > 1 else "1 point fails"
 
 
 def verify(arguments: argparse.Namespace) -> int:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import difflib
 import importlib
+import importlib.util
 import inspect
 import itertools
 import math
@@ -19,6 +20,7 @@ from dataclasses import dataclass, field
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
+from types import ModuleType
 from typing import Any, Literal, NotRequired, TypedDict
 
 from benchmark.files import Unreadable, read_whole
@@ -89,6 +91,12 @@ class ModelEntry:
     """Other parameters and ranges for a group of datasets, e.g. the synthetic ones."""
     by_dataset: dict[str, dict[str, Any]]
     """Parameters that the paper fixes for one dataset."""
+
+    @property
+    def called(self) -> str:
+        """Its name as users write it, who name a class by its place: `module:Class`."""
+        by_place = self.own and self.name == self.class_path.replace(":", ".")
+        return self.class_path if by_place else self.name
 
     def params_for(self, data: DataRef) -> dict[str, Any]:
         """What a run on this data is given unless it says otherwise."""
@@ -304,9 +312,13 @@ def check_name(kind: str, name: str, known: Iterable[str]) -> None:
     known = list(known)
     if name in known:
         return
-    near = difflib.get_close_matches(name.lower(), known, n=1, cutoff=0.5)
-    hint = f" Did you mean {near[0]!r}?" if near else ""
-    raise UserError(f"Unknown {kind} {name!r}.{hint}\nValid are: {', '.join(known)}.")
+    raise UserError(f"Unknown {kind} {name!r}.{_hint(name, known)}\nValid are: {', '.join(known)}.")
+
+
+def _hint(name: str, known: Iterable[str]) -> str:
+    by_lower = {one.lower(): one for one in known}
+    near = difflib.get_close_matches(name.lower(), by_lower, n=1, cutoff=0.5)
+    return f" Did you mean {by_lower[near[0]]!r}?" if near else ""
 
 
 def find_model(name: str) -> ModelEntry | None:
@@ -322,11 +334,21 @@ def find_model(name: str) -> ModelEntry | None:
 
 def model(name: str) -> ModelEntry:
     """The same; a name that nothing is known by raises, with the nearest one that exists."""
+    if name.endswith(".py"):
+        raise UserError(
+            _call_a_class(f"{name!r} is a file", ".".join(Path(name).with_suffix("").parts))
+        )
     entry = find_model(name)
     if entry is None:
+        if name.isidentifier() and _is_module(name):
+            raise UserError(_call_a_class(f"{name!r} is a module", name))
         check_name("model", name, models())
     assert entry is not None
     return entry
+
+
+def _call_a_class(what: str, module: str) -> str:
+    return f"{what}, and a model is a class of it, named as in {module}:MyModel."
 
 
 def _by_its_place(text: str) -> str:
@@ -346,14 +368,17 @@ def model_ref(text: str) -> tuple[ModelEntry, dict[str, Any]]:
         load_factory(entry)  # a slip in the path is better told now than by 25 runs
     if overrides:
         # Importing the class takes a second, so only for settings that the registry does not list.
-        known = {"random_state": SEED} | entry.params
-        defaults = known if overrides.keys() <= known.keys() else _signature(entry) | known
+        known = overrides.keys() - {"random_state"} <= entry.params.keys()
+        defaults = entry.params if known else _signature(entry) | entry.params
         for key, value in overrides.items():
-            check_name(f"setting of {name}", key, defaults)
-            if key == "random_state" and (type(value) is not int or value < 0):
-                raise UserError(
-                    f"random_state of {name} is a whole number from 0 on, not {value!r}."
-                )
+            if key == "random_state":
+                # Every run has a seed, also that of a class which does not ask for it.
+                if type(value) is not int or value < 0:
+                    raise UserError(
+                        f"random_state of {entry.called} is a whole number from 0 on, not {value!r}."
+                    )
+                continue
+            check_name(f"setting of {entry.called}", key, defaults)
             # 10 and 10.0 are one setting, so they must have one spelling.
             if isinstance(defaults[key], float) and isinstance(value, int):
                 overrides[key] = float(value)
@@ -374,8 +399,10 @@ def _signature(entry: ModelEntry) -> dict[str, Any]:
         if len(named) < len(parameters) and hasattr(factory, "get_params"):
             named |= factory().get_params()
         return named
-    except (TypeError, ValueError) as error:
-        raise UserError(f"Model {entry.name!r}: its settings cannot be read: {error}") from error
+    except Exception as error:  # factory() is the user's code
+        raise UserError(
+            f"Model {entry.called!r}: its settings cannot be read: {type(error).__name__}: {error}"
+        ) from error
 
 
 def data_ref(text: str) -> DataRef:
@@ -439,24 +466,64 @@ def load_factory(entry: ModelEntry) -> Any:
     module, _, name = entry.class_path.partition(":")
     full = module if entry.own else f"benchmark.models.{module}"
     try:
-        found = getattr(importlib.import_module(full), name)
-        if not (callable(found) or hasattr(found, "get_params")):
-            raise UserError(
-                f"Model {entry.name!r}: {entry.class_path} is neither a class, nor a function that "
-                f"returns a classifier, nor a classifier with scikit-learn's get_params; it is a "
-                f"{type(found).__name__}."
-            )
-        return found
-    except UserError:
-        raise
+        found = importlib.import_module(full)
     except ModuleNotFoundError as error:
-        raise UserError(
-            f"Model {entry.name!r} needs the package {error.name!r}, which is not installed. "
-            f"Run `make install`, or pip install it."
-        ) from error
-    except AttributeError as error:
-        raise UserError(f"Model {entry.name!r}: {full} has no class {name!r}.") from error
+        raise UserError(f"Model {entry.called!r}: {_not_there(entry, full, error.name)}") from error
     except (Exception, SystemExit) as error:
         raise UserError(
-            f"Model {entry.name!r}: importing {full} fails: {type(error).__name__}: {error}"
+            f"Model {entry.called!r}: importing {full} fails: {type(error).__name__}: {error}"
         ) from error
+    return _member(entry, found, name)
+
+
+def _member(entry: ModelEntry, module: ModuleType, name: str) -> Any:
+    found = getattr(module, name, None)
+    place = f"{module.__name__}.{name}"
+    if inspect.ismodule(found) or (found is None and _is_module(place)):
+        raise UserError(_call_a_class(f"{place!r} is a module", place))
+    if found is None:
+        known = sorted(key for key, value in vars(module).items() if _makes(key, value, module))
+        raise UserError(
+            f"Model {entry.called!r}: {module.__name__} has no class {name!r}.{_hint(name, known)}\n"
+            f"It has: {', '.join(known) or 'none'}."
+        )
+    if not (callable(found) or hasattr(found, "get_params")):
+        raise UserError(
+            f"Model {entry.called!r}: {entry.class_path} is neither a class, nor a function that "
+            f"returns a classifier, nor a classifier with scikit-learn's get_params; its type is "
+            f"{type(found).__name__}."
+        )
+    return found
+
+
+def _makes(name: str, value: Any, module: ModuleType) -> bool:
+    """Whether it looks like what makes a model; what a module imported from elsewhere does not."""
+    if name.startswith("_"):
+        return False
+    if inspect.isclass(value):
+        package = module.__name__.partition(".")[0]
+        return hasattr(value, "fit") and value.__module__.partition(".")[0] == package
+    if inspect.isfunction(value):
+        return value.__module__ == module.__name__
+    return hasattr(value, "get_params")
+
+
+def _not_there(entry: ModelEntry, module: str, missing: str | None) -> str:
+    """Why a module cannot be imported, and what to do: it is misnamed, or it misses another one."""
+    if module.endswith(".py"):
+        *_, name = entry.class_path.partition(":")
+        return f"a module is named without .py, as in {module.removesuffix('.py')}:{name}."
+    if entry.own and missing and f"{module}.".startswith(f"{missing}."):
+        return (
+            f"there is no module {missing!r}, neither in the working folder ({Path.cwd()}) nor among "
+            f"the installed packages. Correct its name, or pip install it."
+        )
+    remedy = "pip install it" if entry.own else "run `make install`, or pip install it"
+    return f"it needs the package {missing!r}, which is not installed: {remedy}."
+
+
+def _is_module(name: str) -> bool:
+    try:
+        return importlib.util.find_spec(name) is not None
+    except (ImportError, ValueError):
+        return False  # its parent is no package

@@ -70,14 +70,12 @@ def all_runs(specs: Sequence[RunSpec], means: Means) -> Plan[None]:
     one run goes first: if it raises an exception, so would the others, and it is told once."""
     first = specs[0]
     entry = registry.find_model(first.model)
-    own = entry is not None and entry.own
-    if own and means.retry and not any(means.store.ok(spec.key) for spec in specs):
+    if entry and entry.own and means.retry and not any(means.store.ok(spec.key) for spec in specs):
         record = (yield [first])[first.key]
         if record["status"] == "error" and len(specs) > 1:
             say(
-                f"{first.model} on {first.data.label}: the first run failed, so the other "
-                f"{len(specs) - 1} are left out.\n"
-                f"`python -m benchmark check-model {first.model}` tries it on made-up data."
+                f"{entry.called} on {first.data.label}: the first run failed, so the other "
+                f"{len(specs) - 1} are left out."
             )
             return
     yield specs

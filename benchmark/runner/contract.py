@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from functools import partial
+from typing import Any, TypedDict
 
 import numpy as np
 
 from benchmark.protocol.registry import load_factory, model_ref
-from benchmark.protocol.spec import SEED
+from benchmark.protocol.spec import SEED, UserError
 from benchmark.protocol.splits import Part
 from benchmark.runner import estimator, machine
 from benchmark.runner.execute import describe
+from benchmark.shapes import Misshapen, fit, parse
+from benchmark.text import first_line
+
+CLASSES = (2, 3)
+"""Of the made-up data, one after the other: some models take two classes only."""
 
 
 @dataclass(frozen=True)
@@ -26,95 +32,142 @@ class Finding:
     detail: str = ""
 
 
-def check(name: str) -> list[Finding]:
-    """Try the model called `name` on small data of two and of three classes."""
+class Answer(TypedDict):
+    """What a worker answers: a line of JSON."""
+
+    findings: list[Finding]
+    error: str | None
+    """What the user has to mend before anything can be tried."""
+
+
+def answer(name: str, n_classes: int) -> dict[str, Any]:
+    """The worker's side: the findings, ready to be sent."""
+    try:
+        return {"findings": [asdict(one) for one in check(name, n_classes)], "error": None}
+    except UserError as error:
+        return {"findings": [], "error": str(error)}
+
+
+def read(line: bytes) -> list[Finding] | None:
+    """The other side: what was sent; None if the line is anything else."""
+    try:
+        found = fit(Answer, parse(line))
+    except Misshapen:
+        return None
+    if found["error"] is not None:
+        raise UserError(found["error"])
+    return found["findings"]
+
+
+def check(name: str, n_classes: int) -> list[Finding]:
+    """Try the model called `name` on small data of so many classes.
+
+    By the same calls as in a run: what fits here fails no run by its form.
+    """
     entry, overrides = model_ref(name)
     factory = load_factory(entry)
     params = {**entry.params, **overrides}
     seed = params.pop("random_state", SEED)
-
-    def make() -> Any:
-        return estimator.make(factory, params, seed)
-
     with machine.isolated(seed), warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        found = [one for classes in (2, 3) for one in _on(classes, make)]
-        return [*found, *_about(make)]
+        return _findings(partial(estimator.make, factory, params, seed), n_classes)
 
 
-def _on(n_classes: int, make: Callable[[], Any]) -> Iterator[Finding]:
-    train, valid, test = made_up(n_classes)
-    words = f"{n_classes} classes: "
-    before = train.X.copy(), train.y.copy()
+def _findings(make: Callable[[], Any], n_classes: int) -> list[Finding]:
+    points = _Points(f"{n_classes} classes: ")
+    model = points.ask("it can be made", make)
+    if model is None:
+        return points.found
+    parts = train, valid, test = made_up(n_classes)
+    if points.ask("fit", lambda: _fitted(model, train, valid)) is not None:
+        predicted = _answers(points, model, test, n_classes)
+        points.ask("the data are left as they were", lambda: _unchanged(parts, n_classes))
+        if predicted is not None:
+            what = "the same seed gives the same predictions"
+            points.ask(what, lambda: _repeat(make, n_classes, predicted))
+    return points.found + (_notes(model) if n_classes == CLASSES[-1] else [])
 
-    def fitted(part: Part) -> Any:
-        model = make()
-        estimator.fit(model, part, valid)
-        return model
 
-    try:
-        model = fitted(train)
-        predicted = estimator.predict(model, test.X)[0]
-        order = estimator.ranking(model, test.X)
-    except NotImplementedError as error:
-        yield Finding(f"{words}fit and predict", "note", f"refused, as it may: {error}")
-        return
-    except Exception as error:  # noqa: BLE001 - whatever the model raises is the finding
-        yield Finding(f"{words}fit and predict", "fails", describe(error))
-        return
-    yield Finding(f"{words}fit and predict", "holds")
-    yield _point(
-        f"{words}one predicted class of those trained on per sample",
-        np.shape(predicted) == test.y.shape and set(np.unique(predicted)) <= set(range(n_classes)),
-        f"predict gave {np.shape(predicted)} with values {np.unique(predicted)[:5]}",
+def _answers(points: _Points, model: Any, test: Part, n_classes: int) -> Any:
+    """Ask for all that a run asks for; the predicted classes are handed on."""
+    X = test.X
+    predicted = points.ask(
+        "predict gives a class per sample", lambda: estimator.predict(model, X, n_classes)[0]
     )
-    if order is not None:
-        yield _point(
-            f"{words}one finite column per class to order samples by",
-            np.shape(order) == (len(test.y), n_classes) and bool(np.isfinite(order).all()),
-            f"it has shape {np.shape(order)}",
-        )
-        if estimator.gives_probabilities(model):
-            sums = np.sum(order, axis=1)
-            yield _point(
-                f"{words}probabilities sum to one",
-                bool(np.allclose(sums, 1, atol=1e-3)),
-                f"they sum to {sums.min():.3g} to {sums.max():.3g}",
-            )
-    yield _point(
-        f"{words}the data are left as they were",
-        np.array_equal(before[0], train.X) and np.array_equal(before[1], train.y),
-        "fit changed X or y in place; copy them first",
-    )
-    again = estimator.predict(fitted(train), test.X)[0]
-    yield _point(
-        f"{words}the same seed gives the same predictions",
-        np.array_equal(predicted, again),
-        "two fits differ; draw from random_state only",
-    )
+    if method := next((method for method in RANKING if hasattr(model, method)), None):
+        what = f"{method} gives {RANKING[method]}"
+        points.ask(what, lambda: estimator.ranking(model, X, n_classes))
     if hasattr(model, "select"):
-        selected = np.asarray(model.select(test.X))
-        yield _point(
-            f"{words}select gives true or false per sample and feature",
-            selected.shape == test.X.shape and selected.dtype == bool,
-            f"it gave {selected.shape} of {selected.dtype}",
-        )
+        what = "select gives true or false per sample and feature"
+        points.ask(what, lambda: estimator.select(model, X))
+    if hasattr(model, "also_predict"):
+        what = "also_predict gives classes by name"
+        points.ask(what, lambda: estimator.also_predict(model, X, n_classes))
+    return predicted
 
 
-def _about(make: Callable[[], Any]) -> Iterator[Finding]:
-    model = make()
+RANKING = {
+    "predict_proba": "probabilities, a column per class",
+    "decision_function": "finite numbers, a column per class",
+}
+"""What samples are ordered by, for AUROC: the first that a model has."""
+
+
+def _repeat(make: Callable[[], Any], n_classes: int, first: Any) -> None:
+    """Raise unless another fit, on data that nobody changed, predicts as the first did."""
+    train, valid, test = made_up(n_classes)
+    again = estimator.predict(_fitted(make(), train, valid), test.X, n_classes)[0]
+    if not np.array_equal(first, again):
+        raise UserError("two fits differ; take random_state in __init__ and draw from it alone")
+
+
+def _fitted(model: Any, train: Part, valid: Part) -> Any:
+    estimator.fit(model, train, valid)
+    return model
+
+
+def _unchanged(parts: tuple[Part, ...], n_classes: int) -> None:
+    for part, before in zip(parts, made_up(n_classes), strict=True):
+        if not (np.array_equal(part.X, before.X) and np.array_equal(part.y, before.y)):
+            raise UserError("fit or predict changed X or y in place; copy them first")
+
+
+class _Points:
+    """Points of the contract, as they are found."""
+
+    def __init__(self, words: str) -> None:
+        self.words = words
+        self.found: list[Finding] = []
+
+    def ask(self, what: str, question: Callable[[], Any]) -> Any:
+        """The answer; None if there is none, and the finding says why."""
+        try:
+            answer = question()
+        except NotImplementedError as error:
+            self._add(what, "note", f"refused, as it may: {error}")
+        except BaseException as error:  # noqa: BLE001 - whatever it raises, even sys.exit(), is the finding
+            self._add(what, "fails", first_line(describe(error)))
+        else:
+            self._add(what, "holds")
+            return answer
+        return None
+
+    def _add(self, what: str, word: str, detail: str = "") -> None:
+        self.found.append(Finding(f"{self.words}{what}", word, detail))
+
+
+def _notes(model: Any) -> list[Finding]:
+    """What it may do without, and what is then missing."""
+    notes = {}
     if not estimator.gives_probabilities(model):
         has = hasattr(model, "decision_function")
         then = "AUROC follows its decision_function" if has else "it has no AUROC"
-        yield Finding("predict_proba", "note", f"not there: {then}, and --keep proba keeps nothing")
+        notes["predict_proba"] = f"not there: {then}, and --keep proba keeps nothing"
     if not estimator.takes(model.fit, "eval_set"):
-        yield Finding("eval_set", "note", "fit does not take it: the validation part goes unused")
+        notes["eval_set"] = "fit does not take it: the validation part goes unused"
     if not hasattr(model, "select"):
-        yield Finding("select", "note", "not there: counts as a model that selects no features")
-
-
-def _point(what: str, holds: bool, otherwise: str) -> Finding:
-    return Finding(what, "holds") if holds else Finding(what, "fails", otherwise)
+        notes["select"] = "not there: counts as a model that selects no features"
+    return [Finding(what, "note", detail) for what, detail in notes.items()]
 
 
 def made_up(n_classes: int, n_features: int = 20) -> tuple[Part, Part, Part]:

@@ -1,4 +1,5 @@
 """Calling a classifier as it wants to be called: any of scikit-learn's, a pipeline, or one of ours.
+What it answers is checked here and nowhere else.
 
 The models here take `random_state`, and `eval_set` in `fit`; others get what their signatures name.
 A classifier without probabilities is ranked by its decision function, and by nothing where it has
@@ -12,8 +13,11 @@ from importlib import import_module
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
+from benchmark.protocol.spec import UserError
 from benchmark.protocol.splits import Part
+from benchmark.runner import answers
 
 LISTED = ("xgboost", "lightgbm")
 """Libraries whose `fit` wants a list of evaluation sets."""
@@ -21,6 +25,12 @@ LISTED = ("xgboost", "lightgbm")
 
 def make(factory: Any, params: dict[str, Any], seed: int) -> Any:
     """A new classifier with these settings, which draws from `seed` alone."""
+    model = _made(factory, params, seed)
+    _need(model, "fit")
+    return model
+
+
+def _made(factory: Any, params: dict[str, Any], seed: int) -> Any:
     if not callable(factory):
         from sklearn.base import clone
 
@@ -60,29 +70,68 @@ def fit(model: Any, train: Part, valid: Part) -> None:
     model.fit(train.X, train.y, eval_set=[pair] if listed else pair)
 
 
-def predict(model: Any, X: Any) -> tuple[Any, Any]:
+def predict(model: Any, X: Any, n_classes: int) -> tuple[NDArray[np.int64], NDArray[Any] | None]:
     """The predicted classes, and the probabilities if the classes were read off them.
 
     That is the case where a model has `predict` from the base class here, which takes the most
     probable class. Any other `predict` may follow its own rule, such as an SVM's votes.
     """
-    if type(model).predict is not import_module("benchmark.models._classifier").Classifier.predict:
-        return model.predict(X), None
-    proba = model.predict_proba(X)
-    if not np.isfinite(proba).all():
-        model.predict(X)  # raises, and says what to do
-    return model.classes_[np.argmax(proba, axis=1)], proba
+    base = import_module("benchmark.models._classifier").Classifier.predict
+    if getattr(type(model), "predict", None) is not base:
+        _need(model, "predict")
+        return _classes(model, "predict", model.predict(X), X, n_classes), None
+    proba = _probabilities(model, X, n_classes)
+    found = model.classes_[np.argmax(proba, axis=1)]
+    return _classes(model, "predict", found, X, n_classes), proba
+
+
+def also_predict(model: Any, X: Any, n_classes: int) -> dict[str, NDArray[np.int64]]:
+    """Other predictions by name, of models that have some."""
+    if not hasattr(model, "also_predict"):
+        return {}
+    return {
+        name: _classes(model, f"also_predict[{name!r}]", found, X, n_classes)
+        for name, found in model.also_predict(X).items()
+    }
 
 
 def gives_probabilities(model: Any) -> bool:
     return hasattr(model, "predict_proba")
 
 
-def ranking(model: Any, X: Any) -> Any:
+def ranking(model: Any, X: Any, n_classes: int) -> NDArray[Any] | None:
     """One column per class that orders samples by how much they look like it; None without any."""
     if gives_probabilities(model):
-        return model.predict_proba(X)
+        return _probabilities(model, X, n_classes)
     if not hasattr(model, "decision_function"):
         return None
     found = np.asarray(model.decision_function(X))
-    return np.column_stack([-found, found]) if found.ndim == 1 else found
+    both = np.column_stack([-found, found]) if found.ndim == 1 and n_classes == 2 else found
+    return answers.columns(both, len(X), n_classes, _called(model, "decision_function"))
+
+
+def select(model: Any, X: Any) -> NDArray[np.bool_] | None:
+    """Which features are selected, per sample; None of a model that selects none."""
+    if not hasattr(model, "select"):
+        return None
+    return answers.mask(model.select(X), X.shape, _called(model, "select"))
+
+
+def _classes(model: Any, method: str, found: Any, X: Any, n_classes: int) -> NDArray[np.int64]:
+    return answers.classes(found, len(X), n_classes, _called(model, method))
+
+
+def _probabilities(model: Any, X: Any, n_classes: int) -> NDArray[Any]:
+    found = model.predict_proba(X)
+    return answers.probabilities(found, len(X), n_classes, _called(model, "predict_proba"))
+
+
+def _called(model: Any, method: str) -> str:
+    return f"{type(model).__name__}.{method}"
+
+
+def _need(model: Any, method: str) -> None:
+    if not hasattr(model, method):
+        raise UserError(
+            f"There is no {_called(model, method)}. A classifier has fit(X, y) and predict(X)."
+        )

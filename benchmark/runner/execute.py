@@ -11,7 +11,6 @@ from collections.abc import Collection
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from benchmark.data.dataset import Dataset
 from benchmark.data.load import load
@@ -32,23 +31,17 @@ from benchmark.protocol.spec import (
 from benchmark.protocol.splits import Part, Split, make_split, scaled
 from benchmark.runner import estimator, machine, masked, metrics
 
-TRIAL_ROWS = 200
-"""Of each part, the rows that a trial sees at most."""
 
-
-def execute(spec: RunSpec, keep: Collection[str] = (), trial: bool = False) -> Outcome:
-    """Do one run. Never raises: a failure is an outcome too.
-
-    A trial sees a part of the data: whether it succeeds is all that its outcome tells.
-    """
+def execute(spec: RunSpec, keep: Collection[str] = ()) -> Outcome:
+    """Do one run. Never raises: a failure is an outcome too."""
     start = time.monotonic()
-    outcome = _recorded(spec, keep, trial)
+    outcome = _recorded(spec, keep)
     seconds = outcome.record["meta"].setdefault("seconds", {})
     seconds["total"] = round(time.monotonic() - start, 3)
     return outcome
 
 
-def _recorded(spec: RunSpec, keep: Collection[str], trial: bool) -> Outcome:
+def _recorded(spec: RunSpec, keep: Collection[str]) -> Outcome:
     meta: dict[str, Any] = {
         "started": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
         "code": machine.code_version(),
@@ -59,7 +52,7 @@ def _recorded(spec: RunSpec, keep: Collection[str], trial: bool) -> Outcome:
         factory = registry.load_factory(registry.model(spec.model))
         with machine.isolated(spec.start), warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            outcome = _execute(spec, factory, keep, meta, trial)
+            outcome = _execute(spec, factory, keep, meta)
         _check(outcome)
         return outcome
     except MissingData as error:
@@ -109,9 +102,7 @@ def describe(error: BaseException) -> str:
     return text if isinstance(error, UserError) else f"{type(error).__name__}: {text}"
 
 
-def _execute(
-    spec: RunSpec, factory: Any, keep: Collection[str], meta: dict[str, Any], trial: bool
-) -> Outcome:
+def _execute(spec: RunSpec, factory: Any, keep: Collection[str], meta: dict[str, Any]) -> Outcome:
     clock = machine.Clock()
     with clock.stage("load"):
         data = load(spec.data)
@@ -121,8 +112,6 @@ def _execute(
         prepared = None
         if data.gaps or data.categories:
             prepared = prepare(data.X[split.train], data.features, data.categories)
-        if trial:
-            split = _small(split, data.y)
         X = data.X if prepared is None else prepared.apply(data.X)
         train, valid, test = scaled(X, data.y, split, data.scale)
 
@@ -131,25 +120,23 @@ def _execute(
     with clock.stage("fit"):
         estimator.fit(model, train, valid)
     parts = dict(zip(PARTS, (train, valid, test), strict=True))
-    predicted, proba = {}, {}
+    predicted, proba, n_classes = {}, {}, len(data.classes)
     with clock.stage("predict"):
-        predicted["test"], proba["test"] = estimator.predict(model, test.X)
+        predicted["test"], proba["test"] = estimator.predict(model, test.X, n_classes)
     predict_ms = 1000 * clock.seconds["predict"] / len(test.y)
 
     with clock.stage("predict"):
         for name in ("train", "valid"):
-            predicted[name], proba[name] = estimator.predict(model, parts[name].X)
+            predicted[name], proba[name] = estimator.predict(model, parts[name].X, n_classes)
         for name, part in parts.items():
             if proba[name] is None:
-                proba[name] = estimator.ranking(model, part.X)
-        selected = model.select(test.X) if hasattr(model, "select") else None
+                proba[name] = estimator.ranking(model, part.X, n_classes)
+        selected = estimator.select(model, test.X)
         if selected is not None and prepared is not None:
             selected = prepared.widen(selected)
-        also = model.also_predict(test.X) if hasattr(model, "also_predict") else {}
+        also = estimator.also_predict(model, test.X, n_classes)
     peak_memory = machine.peak_memory()
 
-    if not all(p is None or np.isfinite(p).all() for p in proba.values()):
-        raise FloatingPointError(f"{spec.model} predicts probabilities that are not finite")
     with clock.stage("transfer"):
         transfer = masked.scores(model, train, valid, test) if hasattr(model, "masks") else None
     shape = [len(data.y), len(data.columns)]
@@ -158,10 +145,10 @@ def _execute(
         "key": spec.key,
         "spec": spec.to_dict(),
         "status": "ok",
-        "data": {"sha256": data.sha256, "shape": shape, "classes": len(data.classes)},
+        "data": {"sha256": data.sha256, "shape": shape, "classes": n_classes},
         "split": {"sha256": split.sha256, **{p: len(getattr(split, p)) for p in PARTS}},
         "scores": {
-            name: metrics.scores(part.y, predicted[name], proba[name], len(data.classes))
+            name: metrics.scores(part.y, predicted[name], proba[name], n_classes)
             for name, part in parts.items()
         },
         "also": {name: metrics.balanced_accuracy(test.y, y) for name, y in also.items()},
@@ -179,18 +166,6 @@ def _execute(
     }
     kept = proba["test"] if estimator.gives_probabilities(model) else None
     return Outcome(record, _arrays(keep, kept, predicted["test"], selected, data, split))
-
-
-def _small(split: Split, y: NDArray[np.int64]) -> Split:
-    """A part of the rows, with the first of every class among them."""
-
-    def some(rows: NDArray[np.int64]) -> NDArray[np.int64]:
-        _, firsts = np.unique(y[rows], return_index=True)
-        others = np.setdiff1d(np.arange(len(rows)), firsts)[: TRIAL_ROWS - len(firsts)]
-        kept: NDArray[np.int64] = rows[np.sort(np.concatenate([firsts, others]))]
-        return kept
-
-    return Split(some(split.train), some(split.valid), some(split.test))
 
 
 def _selection(

@@ -114,7 +114,7 @@ def fit_cell(cell: Cell, params: dict[str, Any]) -> tuple[About, dict[str, NDArr
     with machine.isolated(seed):
         model = estimator.make(factory, settings, seed)
         estimator.fit(model, *parts)
-    predicted, _ = estimator.predict(model, parts[1].X)
+    predicted, _ = estimator.predict(model, parts[1].X, len(data.classes))
     arrays = {**model.arrays(), "mean": scaler.mean_, "scale": scaler.scale_}
     names, seen = list(data.columns), {}
     if prepared is not None:
@@ -265,8 +265,9 @@ class Prediction:
 
 
 def predict(fitted: Fitted, new: New) -> list[Prediction]:
-    codes, proba = estimator.predict(fitted.model, new.X)
     classes = fitted.about.classes
+    codes, proba = estimator.predict(fitted.model, new.X, len(classes))
+    assert proba is not None, "only models that read classes off their probabilities are kept"
     return [
         Prediction(id, classes[code], dict(zip(classes, map(float, row), strict=True)))
         for id, code, row in zip(new.ids, codes, proba, strict=True)

@@ -1,4 +1,5 @@
-"""The worker process: reads runs from its input, writes their outcomes to its output.
+"""The worker process: reads runs from its input, writes their outcomes to its output. It also tries
+models for `check-model`.
 
 Every run is done in such a child, whatever the executor, so that a limit really stops it and a
 crash costs one run. Both directions are lines of JSON; nothing is unpickled.
@@ -17,10 +18,11 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import IO, Any, TypedDict
+from typing import IO, Any, TypedDict, TypeVar
 
 import benchmark
 from benchmark.protocol.record import answer_to
@@ -54,6 +56,20 @@ class Reply(TypedDict):
     arrays: str | None
 
 
+@dataclass(frozen=True)
+class Broken:
+    """Why a child gave no answer."""
+
+    kind: str
+    message: str
+    last_words: str
+    """The end of what it wrote to its error output."""
+    seconds: float
+
+
+T = TypeVar("T")
+
+
 class Worker:
     """A child process that does runs one after the other, and is replaced when it dies."""
 
@@ -64,16 +80,24 @@ class Worker:
         """The end of what the child wrote to its error output."""
         self._ready = self._closed = False
 
-    def run(self, spec: RunSpec, keep: Collection[str] = (), trial: bool = False) -> Outcome:
+    def run(self, spec: RunSpec, keep: Collection[str] = ()) -> Outcome:
         """Do one run in the child. Never raises: a dead child is an outcome too."""
+        request = {"spec": spec.to_dict(), "keep": sorted(keep)}
+        answer = self.ask(request, partial(reply_to, spec))
+        if isinstance(answer, Broken):
+            seconds = {"seconds": {"total": answer.seconds}}
+            return failed(spec, answer.kind, answer.message, answer.last_words, seconds)
+        return answer
+
+    def ask(self, request: dict[str, Any], read: Callable[[bytes], T | None]) -> T | Broken:
+        """The child's answer as `read` reads it, which gives None of a line that is no answer."""
         process = self._start()
-        # What earlier runs printed would be taken for this run's last words.
+        # What was printed before would be taken for the last words on this request.
         self._said = b""
         start = time.monotonic()
-        request = json.dumps({"spec": spec.to_dict(), "keep": sorted(keep), "trial": trial})
         try:
             assert process.stdin is not None
-            process.stdin.write(request.encode() + b"\n")
+            process.stdin.write(json.dumps(request).encode() + b"\n")
             process.stdin.flush()
             if not self._ready:
                 # Starting and importing are not the run's: its time limit begins when it does.
@@ -82,13 +106,12 @@ class Worker:
             line, broken = self._wait(process, start) if self._ready else (None, "killed")
         except BrokenPipeError:
             line, broken = None, "killed"
-        outcome = None if line is None else reply_to(spec, line)
-        if outcome is None:
-            elapsed = round(time.monotonic() - start, 3)
-            message = OUT_OF_STEP if line is not None else self._explain(broken)
-            tail = self._stop()
-            return failed(spec, broken or "killed", message, tail, {"seconds": {"total": elapsed}})
-        return outcome
+        answer = None if line is None else read(line)
+        if answer is not None:
+            return answer
+        seconds = round(time.monotonic() - start, 3)
+        message = OUT_OF_STEP if line is not None else self._explain(broken)
+        return Broken(broken or "killed", message, self._stop(), seconds)
 
     def close(self) -> None:
         """End the child, also in the middle of a run that another thread waits for."""
@@ -239,6 +262,7 @@ def serve() -> None:
     requests: queue.SimpleQueue[bytes] = queue.SimpleQueue()
     threading.Thread(target=_read, args=(pipe, requests), daemon=True).start()
 
+    from benchmark.runner.contract import answer
     from benchmark.runner.execute import execute
 
     replies.write(b"{}\n")  # ready
@@ -246,18 +270,24 @@ def serve() -> None:
     imported: set[str] = set()
     while True:
         request = json.loads(requests.get())
+        if "check" in request:
+            _send(replies, answer(request["check"], request["classes"]))
+            continue
         spec = RunSpec.from_dict(request["spec"])
-        outcome = execute(spec, request["keep"], request["trial"])
+        outcome = execute(spec, request["keep"])
         arrays = base64.b64encode(outcome.arrays).decode() if outcome.arrays else None
-        reply = json.dumps({"record": outcome.record, "arrays": arrays})
-        replies.write(reply.encode() + b"\n")
-        replies.flush()
+        _send(replies, {"record": outcome.record, "arrays": arrays})
         if request["spec"]["model"] not in imported:
             # Every run begins with a collection, which would walk all that the libraries made: with
             # torch loaded a tenth of a second. What is there after a model's first run stays.
             imported.add(request["spec"]["model"])
             gc.collect()
             gc.freeze()
+
+
+def _send(replies: IO[bytes], reply: dict[str, Any]) -> None:
+    replies.write(json.dumps(reply).encode() + b"\n")
+    replies.flush()
 
 
 def _read(pipe: IO[bytes], requests: queue.SimpleQueue[bytes]) -> None:
