@@ -96,6 +96,16 @@ RUN = ("run", "--models", "knn", "--datasets", "syn1", "--repeats", "1", "--jobs
 HERE = (*RUN, "--jobs", "0")  # of two the last counts
 
 
+def test_a_single_fold_is_refused_before_the_table_is_read(inside, tmp_path):
+    words = "run", "--data", tmp_path / "no.csv", "--target", "y", "--models", "knn", "--folds", "1"
+    assert "At least 2 folds" in inside(*words, "--results", tmp_path, check=2).stderr
+
+
+def test_what_is_named_twice_is_done_and_shown_once(inside, tmp_path):
+    done = inside(*HERE, "--models", "knn,knn", "--results", tmp_path, check=0)
+    assert done.stdout.count("| knn ") == 1
+
+
 def test_results_on_stdout_and_remarks_on_stderr(cli, inside, tmp_path):
     done = cli(*RUN, "--results", tmp_path, check=0)
     assert done.stdout.startswith("| model") and "Not tuned" in done.stderr

@@ -11,24 +11,22 @@ from typing import TYPE_CHECKING, Any
 
 from benchmark.progress import say
 from benchmark.protocol import registry
+from benchmark.protocol.plan import MOST, Protocol
 from benchmark.protocol.spec import FAILURES, FOLDS, KEEP, METRICS, REPEATS, DataRef, UserError
 
 if TYPE_CHECKING:
     from benchmark.data.load import How
-    from benchmark.protocol.plan import Cell, Protocol
+    from benchmark.protocol.plan import Cell
     from benchmark.runner.campaign import Means
     from benchmark.runner.records import Store
 
 
 def names(text: str) -> list[str]:
-    names = [name.strip() for name in text.split(",") if name.strip()]
+    """Each of them once, in the order in which they were written."""
+    names = dict.fromkeys(name.strip() for name in text.split(",") if name.strip())
     if not names:
         raise argparse.ArgumentTypeError(f"names are separated by commas, got {text!r}")
-    return names
-
-
-MOST = 10_000
-"""More splits, workers or tables than this are a slip of the keyboard, and would fill the memory."""
+    return list(names)
 
 
 def positive(text: str) -> int:
@@ -276,17 +274,15 @@ def how(sub: argparse.ArgumentParser) -> None:
     )
 
 
-def cells_of(arguments: argparse.Namespace) -> list[Cell]:
+def cells_of(arguments: argparse.Namespace, protocol: Protocol) -> list[Cell]:
     from benchmark.protocol import plan
 
-    own = own_tables(arguments, arguments.folds, arguments.repeats)
+    own = own_tables(arguments, protocol)
     named = data_refs(arguments.datasets) if arguments.datasets or not own else []
     return plan.cells(arguments.models or plan.all_models(), [*named, *own])
 
 
-def own_tables(
-    arguments: argparse.Namespace, folds: int = FOLDS, repeats: int = REPEATS
-) -> list[DataRef]:
+def own_tables(arguments: argparse.Namespace, protocol: Protocol = Protocol()) -> list[DataRef]:
     """The user's tables, checked before anything runs, with their treatments stated."""
     files, targets = arguments.data, arguments.target
     asked = {"target": targets, "drop": arguments.drop, **how_of(arguments)}
@@ -313,14 +309,14 @@ def own_tables(
     for i, file in enumerate(files):
         target = targets[i % len(targets)] if targets else None
         how = how_of(arguments, i)
-        reference = own_table(file, target, arguments.drop, folds, repeats, **how)
+        reference = own_table(file, target, arguments.drop, protocol.folds, protocol.repeats, **how)
         table = load(reference)
         for note in table.notes:
             say(f"{file}: {note}.")
         if table.test is not None:
             say(
-                f"{file}: every run is tested on the same {table.test.sum()} rows. The {repeats * folds} "
-                f"runs differ in the validation rows and the seed only, so their spread says nothing of "
+                f"{file}: every run is tested on the same {table.test.sum()} rows. The "
+                f"{len(protocol.splits())} runs differ in the validation rows and the seed only, so their spread says nothing of "
                 f"other test rows."
             )
         references.append(reference)
@@ -334,12 +330,6 @@ def data_refs(names: list[str] | None) -> list[DataRef]:
 
 
 def protocol_of(arguments: argparse.Namespace) -> Protocol:
-    from benchmark.protocol.plan import Protocol
-
-    if arguments.folds < 2:
-        raise UserError(f"--folds must be at least 2, got {arguments.folds}.")
-    if (splits := arguments.repeats * arguments.folds) > MOST:
-        raise UserError(f"--repeats times --folds must be at most {MOST} splits, got {splits}.")
     return Protocol(arguments.repeats, arguments.folds)
 
 

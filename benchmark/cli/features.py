@@ -53,7 +53,8 @@ def features(arguments: argparse.Namespace) -> int:
 
     arguments.models = arguments.models or ["protogate"]
     arguments.keep = ["selected"]
-    cells, protocol = cells_of(arguments), protocol_of(arguments)
+    protocol = protocol_of(arguments)
+    cells = cells_of(arguments, protocol)
     check_folder(arguments.to)
     store = own_store(arguments)
     means = means_of(arguments, store)
