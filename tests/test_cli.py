@@ -2,8 +2,10 @@
 
 import argparse
 import csv
+import errno
 import io
 import json
+import os
 import subprocess
 import sys
 from dataclasses import replace
@@ -234,8 +236,62 @@ def test_a_users_own_model_runs_without_touching_the_project(cli, tmp_path, misb
 def test_a_results_folder_that_cannot_be_written_is_named(cli, tmp_path):
     (tmp_path / "file").write_text("")
     done = cli(*RUN, "--results", tmp_path / "file", check=2)
-    assert "cannot be written" in done.stderr and "--results" in done.stderr
-    assert "no results folder" in cli("status", "--results", tmp_path / "nowhere", check=2).stderr
+    assert "Nothing can be written" in done.stderr and "--results" in done.stderr
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["status"],
+        ["compare"],
+        ["compare", "--why"],
+        ["claims"],
+        ["report"],
+        ["figure", "3"],
+        ["figure", "scatter"],
+        ["export", "runs.csv", "--own"],
+        ["export", "runs.csv"],
+    ],
+)
+def test_a_results_folder_that_is_not_there_is_named(inside, tmp_path, monkeypatch, words):
+    monkeypatch.chdir(tmp_path)
+    done = inside(*words, "--results", tmp_path / "nowhere", check=2)
+    assert f"There is no results folder {tmp_path / 'nowhere'}; --results" in done.stderr
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("words", "option"),
+    [
+        (["report", "--to", "file"], "--to"),
+        (["figure", "3", "--to", "file"], "--to"),
+        (["reproduce", "table2", "--reports", "file"], "--reports"),
+        (["features", "--datasets", "syn1", "--to", "file"], "--to"),
+        (["rank", "--models", "knn,svm", "--datasets", "colon", "--to", "file"], "--to"),
+    ],
+)
+def test_a_folder_that_cannot_be_written_is_named_with_its_option(
+    inside, tmp_path, monkeypatch, words, option
+):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "file").write_text("")
+    done = inside(*words, "--results", tmp_path, check=2)
+    assert f"Nothing can be written to file: File exists. Name another folder with {option}." in (
+        done.stderr
+    )
+
+
+def test_a_full_disk_names_the_file_and_the_remedy(inside, tmp_path, monkeypatch):
+    def full(_):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full)
+    done = inside("export", tmp_path / "runs.csv", "--own", "--results", tmp_path, check=1)
+    assert f"No space left on device: {tmp_path / 'runs.csv'}. Make room" in done.stderr
+    assert "Finished runs" not in done.stderr, "it does none"
+    done = inside(*HERE, "--results", tmp_path, check=1)
+    assert ".json. Make room" in done.stderr and "Finished runs are kept" in done.stderr
+    assert not list(tmp_path.rglob("*.tmp"))
 
 
 @pytest.mark.parametrize(

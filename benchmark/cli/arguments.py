@@ -356,7 +356,7 @@ def means_of(arguments: argparse.Namespace, store: Store) -> Means:
 
     if arguments.jobs == 0 and (arguments.timeout or arguments.memory):
         raise UserError("--jobs 0 runs inside this process, which no limit can stop. Use --jobs 1.")
-    check_folder(store.root)
+    check_folder(store.root, "--results")
     for name in arguments.keep:
         registry.check_name("array to keep", name, KEEP)
     return Means(
@@ -370,16 +370,21 @@ def means_of(arguments: argparse.Namespace, store: Store) -> Means:
     )
 
 
-def check_folder(folder: Path) -> None:
-    """Before anything is trained: can results be kept there?"""
+def check_results(folder: Path) -> None:
+    """Before anything is made of records: is there a folder that could hold some?"""
+    if not folder.is_dir():
+        raise UserError(f"There is no results folder {folder}; --results names another.")
+
+
+def check_folder(folder: Path, option: str) -> None:
+    """Before anything takes its time: can what comes of it be written there?"""
     try:
         folder.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryFile(dir=folder):
             return
     except OSError as error:
         raise UserError(
-            f"Results cannot be written to {folder}: {error.strerror}. Name another folder with "
-            f"--results."
+            f"Nothing can be written to {folder}: {error.strerror}. Name another folder with {option}."
         ) from error
 
 

@@ -55,10 +55,15 @@ def features(arguments: argparse.Namespace) -> int:
     arguments.keep = ["selected"]
     protocol = protocol_of(arguments)
     cells = cells_of(arguments, protocol)
-    check_folder(arguments.to)
+    selecting = [cell for cell in cells if cell.entry.selects != "none" or cell.entry.own]
+    if not selecting:
+        raise UserError("None of these models selects features; protogate, lspin and lasso do.")
+    if others := sorted({cell.model for cell in cells if cell not in selecting}):
+        say(f"Left out, because they select no features: {', '.join(others)}.")
+    check_folder(arguments.to, "--to")
     store = own_store(arguments)
     means = means_of(arguments, store)
-    chosen = [(cell, store.setting(cell, "own", "base", "default")) for cell in cells]
+    chosen = [(cell, store.setting(cell, "own", "base", "default")) for cell in selecting]
     planned = [(cell, cell.specs(s.params, protocol)) for cell, s in chosen if s is not None]
     hopeless = {outcome.record["key"] for outcome in failing(planned, means)}
     planned = [(cell, specs) for cell, specs in planned if specs[0].key not in hopeless]
@@ -73,8 +78,11 @@ def features(arguments: argparse.Namespace) -> int:
             silent.append(str(error))
     for message in silent:
         say(message)
+    failed = bool(report.failures or hopeless)
     if not found:
-        raise UserError("None of these models selects features; protogate, lspin and lasso do.")
+        if failed:
+            say("No run of a model that selects features succeeded, so there is nothing to show.")
+        return FAILED if failed else GAPS
     write_atomic(arguments.to / "features.csv", to_csv(found).encode())
     for one, spec in zip(found, told, strict=True):
         print(to_text(one, arguments.top), end="\n\n")
@@ -84,7 +92,7 @@ def features(arguments: argparse.Namespace) -> int:
         with style.applied():
             style.save(drawing.draw(one), name, arguments.to)
     say(f"Written to {arguments.to}: features.csv, and a figure per model and dataset.")
-    return FAILED if report.failures or hopeless else GAPS if silent else OK
+    return FAILED if failed else GAPS if silent or others else OK
 
 
 def to_text(found: Selection, top: int) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 
+from benchmark.cli.arguments import check_results
 from benchmark.cli.codes import FAILED, OK
 from benchmark.progress import say
 
@@ -29,6 +30,7 @@ def claims(arguments: argparse.Namespace) -> int:
     from benchmark.judge.claims import check as sentences
     from benchmark.judge.claims import render as claims_render
 
+    check_results(arguments.results)
     if arguments.only:
         print(
             claims_render.render(
@@ -45,6 +47,7 @@ def compare(arguments: argparse.Namespace) -> int:
     """Put our value beside every printed cell, with a verdict and its reason; trains nothing.
     Exit code 1 if settings known to reproduce a printed cell give another number, else 0. With
     --why, the cells that differ, each with its cause or with all that was tried to find one."""
+    check_results(arguments.results)
     if arguments.why:
         from benchmark.judge.causes import find
         from benchmark.judge.causes import render as causes_render

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import difflib
+import errno
 import os
 import re
 import sys
@@ -70,7 +71,7 @@ def main(argv: list[str] | None = None) -> int:
 
 
 def _main(argv: list[str] | None) -> int:
-    interrupts = Interrupts()
+    interrupts, arguments = Interrupts(), None
     try:
         interrupts.raise_the_first()
         arguments = parser().parse_args(argv)
@@ -85,7 +86,7 @@ def _main(argv: list[str] | None) -> int:
         say(f"error: {error}")
         return USAGE
     except KeyboardInterrupt:
-        say("\nStopped. Finished runs are kept; the same command resumes.")
+        say(f"\nStopped.{_kept(arguments)}")
         return INTERRUPTED
     except SystemExit:
         interrupts.raise_no_more()
@@ -95,10 +96,24 @@ def _main(argv: list[str] | None) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return OK
     except OSError as error:
-        say(
-            f"error: {error.strerror or error}: {error.filename or 'a file'}. Finished runs are kept."
-        )
+        where = f": {error.filename}" if error.filename else ""
+        remedy = REMEDIES.get(error.errno or 0, "")
+        say(f"error: {error.strerror or error}{where}.{remedy}{_kept(arguments)}")
         return FAILED
+
+
+REMEDIES = dict.fromkeys(
+    (errno.ENOSPC, errno.EDQUOT), " Make room on that disk, or name a folder on another one."
+) | dict.fromkeys(
+    (errno.EACCES, errno.EPERM, errno.EROFS), " Name another place, or ask for the right to use it."
+)
+"""What helps against an error of the operating system."""
+
+
+def _kept(arguments: argparse.Namespace | None) -> str:
+    """What commands that do runs have done already."""
+    runs = hasattr(arguments, "skip_failed")
+    return " Finished runs are kept; the same command resumes." if runs else ""
 
 
 class Parser(argparse.ArgumentParser):

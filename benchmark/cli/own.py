@@ -15,6 +15,7 @@ from benchmark.cli.arguments import (
     RESULTS,
     budget,
     check_folder,
+    check_results,
     data_refs,
     how_of,
     means_of,
@@ -88,7 +89,7 @@ def rank(arguments: argparse.Namespace) -> int:
         for name in [*arguments.models, *([arguments.against] if arguments.against else [])]
     }
     wanted = ranking.recipe([canonical[name] for name in arguments.models], data, arguments.metric)
-    check_folder(arguments.to)
+    check_folder(arguments.to, "--to")
     store = own_store(arguments)
     means = means_of(arguments, store)
     failures, hopeless = [], 0
@@ -125,9 +126,12 @@ def export(arguments: argparse.Namespace) -> int:
     features, seconds, checksums. The shipped records are among them, in a wheel too, unless --own."""
     from benchmark.runner.frame import check_ending, write
     from benchmark.runner.load import load_records
+    from benchmark.runner.shipped import own_folder
 
     check_ending(arguments.file)
     folder = None if arguments.results is RESULTS else arguments.results
+    if folder is not None or arguments.own:
+        check_results(folder or own_folder())
     frame = load_records(folder, shipped=not arguments.own)
     write(frame, arguments.file)
     print(f"{arguments.file}: {len(frame)} runs of {frame['model'].nunique()} models")
@@ -173,7 +177,7 @@ def fit(arguments: argparse.Namespace) -> int:
     cell = Cell(entry, data, overrides)
     setting = own_store(arguments).setting(cell, "own", "base", "default")
     assert setting is not None
-    check_folder(arguments.to)
+    check_folder(arguments.to, "--to")
     say(f"Fitting {cell.model} on {arguments.data}, with {setting.origin} settings.")
     about, arrays = fit_cell(cell, setting.params)
     save(about, arrays, arguments.to)
@@ -215,6 +219,8 @@ def explain(arguments: argparse.Namespace) -> int:
     from benchmark.runner import fitted as keeping
 
     fitted = keeping.read(arguments.model)
+    if arguments.to:
+        check_folder(arguments.to, "--to")
     new = keeping.new_samples(fitted, arguments.table)
     for note in new.notes:
         say(f"{arguments.table}: {note}.")
@@ -227,7 +233,6 @@ def explain(arguments: argparse.Namespace) -> int:
         from benchmark.figures.explanation import write
         from benchmark.protocol.spec import folder_name
 
-        check_folder(arguments.to)
         for one in found:
             name = folder_name(f"explain-{one.prediction.id}")
             say(f"drawn: {', '.join(map(str, write(one, name, arguments.to)))}")

@@ -9,7 +9,7 @@ import textwrap
 import time
 from typing import TYPE_CHECKING, Any
 
-from benchmark.cli.arguments import means_of, tell_failures
+from benchmark.cli.arguments import check_folder, check_results, means_of, tell_failures
 from benchmark.cli.codes import FAILED, GAPS, OK
 from benchmark.cli.listing import table_list
 from benchmark.progress import say
@@ -26,8 +26,7 @@ def status(arguments: argparse.Namespace) -> int:
     file that is not a record. With a table: what it needs and what is missing."""
     from benchmark.tables.status import counts, needed, to_text
 
-    if not arguments.results.is_dir():
-        raise UserError(f"There is no results folder {arguments.results}; --results names another.")
+    check_results(arguments.results)
     if arguments.table:
         rows, complete = needed(table_name(arguments.table), arguments.results)
     else:
@@ -70,12 +69,14 @@ def _as_asked(built: Table, arguments: argparse.Namespace) -> str:
 def figure(arguments: argparse.Namespace) -> int:
     """Draw figures of the paper, and some that it does not have, from the records that exist; trains
     nothing. The paper's own numbers stand beside ours, and a grey note names what is missing. Exit
-    code 3 if a figure has no records to draw from."""
+    code 3 if the records do not allow to draw one."""
     from benchmark import figures
     from benchmark.progress import Progress
 
     every = arguments.names == ["all"]
     names = list(figures.FIGURES) if every else [figure_name(text) for text in arguments.names]
+    check_results(arguments.results)
+    check_folder(arguments.to, "--to")
     missing = []
     with Progress(len(names) if len(names) > 1 else 0, "figures") as progress:
         for name in names:
@@ -98,8 +99,8 @@ def report(arguments: argparse.Namespace) -> int:
     from benchmark import report as reports
     from benchmark.progress import Progress
 
-    if not arguments.results.is_dir():
-        raise UserError(f"There is no results folder {arguments.results}; --results names another.")
+    check_results(arguments.results)
+    check_folder(arguments.to, "--to")
     with Progress(reports.steps(arguments.all), "report", after=2.0) as progress:
         write = reports.write_reports if arguments.all else reports.write_page
         *_, page = write(arguments.results, arguments.to, progress.step)
@@ -119,6 +120,7 @@ def reproduce(arguments: argparse.Namespace) -> int:
     from benchmark.tables.reproduce import fill
 
     name = table_name(arguments.table)
+    check_folder(arguments.reports, "--reports")
     means = means_of(arguments, Store(arguments.results))
     if arguments.budget is not None:
         means = replace(means, deadline=time.monotonic() + arguments.budget)
