@@ -14,10 +14,12 @@ import pytest
 from conftest import ROOT
 
 from benchmark.cli.main import main, parser
+from benchmark.progress import waiting
 from benchmark.protocol.registry import datasets, models
 from benchmark.protocol.spec import Outcome
 from benchmark.runner.records import Store
 from benchmark.runner.verify import differences
+from benchmark.text import counted
 
 
 def test_help_teaches(cli):
@@ -47,6 +49,31 @@ def test_every_command_has_help():
         assert f"python -m benchmark {name}" in text
 
 
+def test_help_names_every_word_of_the_budget(capsys):
+    with pytest.raises(SystemExit):
+        parser().parse_args(["reproduce", "--help"])
+    assert "all, or none" in " ".join(capsys.readouterr().out.split())
+
+
+def test_a_sign_of_life_on_a_terminal_alone(monkeypatch):
+    for terminal in (True, False):
+        stream = io.StringIO()
+        stream.isatty = lambda terminal=terminal: terminal
+        monkeypatch.setattr(sys, "stderr", stream)
+        monkeypatch.setenv("TERM", "xterm")
+        with waiting("comparing"):
+            pass
+        assert ("comparing" in stream.getvalue()) == terminal
+
+
+@pytest.mark.parametrize(
+    ("number", "noun", "text"),
+    [(1, "column", "1 column"), (0, "row", "0 rows"), (2, "class", "2 classes")],
+)
+def test_one_thing_is_not_several(number, noun, text):
+    assert counted(number, noun) == text
+
+
 def test_list_as_json(cli):
     listed = json.loads(cli("list", "models", "--format", "json", check=0).stdout)
     assert [model["name"] for model in listed] == list(models())
@@ -66,6 +93,10 @@ def test_list_as_json(cli):
         (["run", "--datasets", "syn1:generator=new"], ["released", "fixed"]),
         (["run", "--datasets", "syn1:gen=fixed"], ["switch of dataset syn1"]),
         (["table", "99"], ["Unknown table", "table2"]),
+        (["table", "0"], ["Unknown table 'table0'.\nValid are: table2"]),
+        (["figure", "1"], ["Unknown figure 'figure1'.\nValid are: figure3"]),
+        (["reproduce", "figure3"], ["`python -m benchmark figure figure3`"]),
+        (["run", "--models", "knn", "--data-dir", "/no/folder"], ["The data folder /no/folder"]),
         (["reproduce", "table2", "--datasets", "syn1"], ["dataset of this table"]),
         (["run", "--target", "y"], ["--data"]),
         (["run", "--data", "x.csv", "--target", "y", "--target", "z"], ["one per table"]),
@@ -322,6 +353,9 @@ def test_a_broken_models_file_is_explained(inside, tmp_path, monkeypatch, text, 
         (["reproduce", "table2", "--budget", "soon"], "must be a number such as 90, 2m or 3h"),
         (["list", "nothing"], "There are: models, datasets, tables, figures."),
         ([], "commands:"),
+        (["run", "--memory", "4X"], "must be a number such as 800M or 4G, got '4X'"),
+        (["run", "--jbos", "3"], "'--jbos' has no meaning here. Did you mean '--jobs'?"),
+        (["table", "2", "3"], "'3' has no meaning here."),
     ],
 )
 def test_a_wrong_word_gets_the_right_one(words, said, capsys):

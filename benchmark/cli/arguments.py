@@ -13,6 +13,7 @@ from benchmark.progress import say
 from benchmark.protocol import registry
 from benchmark.protocol.plan import MOST, Protocol
 from benchmark.protocol.spec import FAILURES, FOLDS, KEEP, METRICS, REPEATS, DataRef, UserError
+from benchmark.text import counted
 
 if TYPE_CHECKING:
     from benchmark.data.load import How
@@ -58,7 +59,7 @@ def _cores() -> int:
 def _seconds(text: str) -> float:
     units = {"s": 1, "m": 60, "h": 3600}
     number, unit = (text[:-1], units[text[-1]]) if text[-1:] in units else (text, 1)
-    return _above_zero(number) * unit
+    return _above_zero(number, text, "90, 2m or 3h") * unit
 
 
 def budget(text: str) -> float | None:
@@ -70,16 +71,14 @@ def _megabytes(text: str) -> float:
     """500M or 2G; a plain number is megabytes."""
     units = {"M": 1, "G": 1024}
     number, unit = (text[:-1], units[text[-1]]) if text[-1:] in units else (text, 1)
-    return _above_zero(number) * unit
+    return _above_zero(number, text, "800M or 4G") * unit
 
 
-def _above_zero(text: str) -> float:
+def _above_zero(number: str, text: str, such: str) -> float:
     try:
-        value = float(text)
+        value = float(number)
     except ValueError:
-        raise argparse.ArgumentTypeError(
-            f"must be a number such as 90, 2m or 3h, got {text!r}"
-        ) from None
+        raise argparse.ArgumentTypeError(f"must be a number such as {such}, got {text!r}") from None
     if not 0 < value < float("inf"):
         raise argparse.ArgumentTypeError(f"must be positive, got {text}")
     return value
@@ -293,12 +292,13 @@ def own_tables(arguments: argparse.Namespace, protocol: Protocol = Protocol()) -
         )
     if len(targets) not in (0, 1, len(files)):
         raise UserError(
-            f"--target is given {len(targets)} times and --data {len(files)} times. Give one column "
+            f"--target is given {counted(len(targets), 'time')} and --data {counted(len(files), 'time')}. Give one column "
             f"for all tables, or one per table in the same order."
         )
     if len(arguments.test) not in (0, len(files)):
         raise UserError(
-            f"--test is given {len(arguments.test)} times and --data {len(files)} times. Give a test set "
+            f"--test is given {counted(len(arguments.test), 'time')} and --data "
+            f"{counted(len(files), 'time')}. Give a test set "
             f"for every table, in the same order; or rank tables with one and tables without one apart."
         )
     if not files:
@@ -315,7 +315,7 @@ def own_tables(arguments: argparse.Namespace, protocol: Protocol = Protocol()) -
             say(f"{file}: {note}.")
         if table.test is not None:
             say(
-                f"{file}: every run is tested on the same {table.test.sum()} rows. The "
+                f"{file}: every run is tested on the same {counted(table.test.sum(), 'row')}. The "
                 f"{len(protocol.splits())} runs differ in the validation rows and the seed only, so their spread says nothing of "
                 f"other test rows."
             )
@@ -394,7 +394,7 @@ def tell_failures(failures: list[dict[str, Any]]) -> None:
     kinds: dict[str, int] = {}
     for record in failures:
         kinds[record["status"]] = kinds.get(record["status"], 0) + 1
-    say(f"{len(failures)} runs failed:")
+    say(f"{counted(len(failures), 'run')} failed:")
     for kind, count in sorted(kinds.items()):
         first = next(r for r in failures if r["status"] == kind)
         say(

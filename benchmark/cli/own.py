@@ -27,8 +27,9 @@ from benchmark.cli.arguments import (
     tell_failures,
 )
 from benchmark.cli.codes import FAILED, GAPS, OK
-from benchmark.progress import say
+from benchmark.progress import say, waiting
 from benchmark.protocol.spec import DataRef, UserError
+from benchmark.text import counted
 
 if TYPE_CHECKING:
     from benchmark.runner.fitted import Explanation
@@ -100,7 +101,7 @@ def rank(arguments: argparse.Namespace) -> int:
         failures = report.failures
         if report.unfinished:
             say(
-                f"The budget is used up with {report.unfinished} runs to do; the same command resumes, "
+                f"The budget is used up with {counted(report.unfinished, 'run')} to do; the same command resumes, "
                 f"and --budget all does everything."
             )
     against = canonical[arguments.against] if arguments.against else None
@@ -132,9 +133,11 @@ def export(arguments: argparse.Namespace) -> int:
     folder = None if arguments.results is RESULTS else arguments.results
     if folder is not None or arguments.own:
         check_results(folder or own_folder())
-    frame = load_records(folder, shipped=not arguments.own)
-    write(frame, arguments.file)
-    print(f"{arguments.file}: {len(frame)} runs of {frame['model'].nunique()} models")
+    with waiting("reading the records"):
+        frame = load_records(folder, shipped=not arguments.own)
+        write(frame, arguments.file)
+    models = counted(frame["model"].nunique(), "model")
+    print(f"{arguments.file}: {counted(len(frame), 'run')} of {models}")
     return OK
 
 
@@ -179,7 +182,8 @@ def fit(arguments: argparse.Namespace) -> int:
     assert setting is not None
     check_folder(arguments.to, "--to")
     say(f"Fitting {cell.model} on {arguments.data}, with {setting.origin} settings.")
-    about, arrays = fit_cell(cell, setting.params)
+    with waiting("fitting"):
+        about, arrays = fit_cell(cell, setting.params)
     save(about, arrays, arguments.to)
     print(
         f"{arguments.to}: {cell.model} on {len(about.ids)} samples and {len(about.features)} features "

@@ -19,6 +19,7 @@ from benchmark.progress import say
 from benchmark.protocol import registry
 from benchmark.protocol.plan import Cell
 from benchmark.protocol.spec import RunSpec, UserError
+from benchmark.text import counted
 
 if TYPE_CHECKING:
     from benchmark.protocol.choices import Setting
@@ -190,7 +191,8 @@ def check_model(arguments: argparse.Namespace) -> int:
     for name in arguments.names:
         findings = check(name)
         failures = sum(finding.word == "fails" for finding in findings)
-        print(f"{name}: {'fits the contract' if not failures else f'{failures} points fail'}")
+        fails = f"fails in {counted(failures, 'point')}"
+        print(f"{name}: {fails if failures else 'fits the contract'}")
         for finding in findings:
             print(
                 f"  {finding.word:5}  {finding.what}{': ' * bool(finding.detail)}{finding.detail}"

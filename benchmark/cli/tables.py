@@ -77,16 +77,18 @@ def figure(arguments: argparse.Namespace) -> int:
     names = list(figures.FIGURES) if every else [figure_name(text) for text in arguments.names]
     check_results(arguments.results)
     check_folder(arguments.to, "--to")
-    missing = []
-    with Progress(len(names) if len(names) > 1 else 0, "figures") as progress:
+    drawn, missing = [], []
+    with Progress(len(names), "figures") as progress:
         for name in names:
             try:
                 files = figures.write(name, arguments.results, arguments.to)
             except UserError as error:
                 missing.append(f"{name}: {error}")
             else:
-                print(f"{name}: {', '.join(map(str, files))}")
+                drawn.append(f"{name}: {', '.join(map(str, files))}")
             progress.step(name)
+    for line in drawn:  # a bar would take them to stderr
+        print(line)
     for message in missing:
         say(message)
     return GAPS if missing else OK
@@ -101,7 +103,7 @@ def report(arguments: argparse.Namespace) -> int:
 
     check_results(arguments.results)
     check_folder(arguments.to, "--to")
-    with Progress(reports.steps(arguments.all), "report", after=2.0) as progress:
+    with Progress(reports.steps(arguments.all), "report") as progress:
         write = reports.write_reports if arguments.all else reports.write_page
         *_, page = write(arguments.results, arguments.to, progress.step)
     print(page)
@@ -124,7 +126,7 @@ def reproduce(arguments: argparse.Namespace) -> int:
     means = means_of(arguments, Store(arguments.results))
     if arguments.budget is not None:
         means = replace(means, deadline=time.monotonic() + arguments.budget)
-        say(f"At most {arguments.budget:g} seconds of runs, then the table; --budget changes it.")
+        say(f"At most {arguments.budget:g} s of runs, then the table; --budget changes it.")
     failures: list[dict[str, Any]] = []
     try:
         failures = fill(name, means, arguments.models, arguments.datasets, arguments.quick)
@@ -144,6 +146,8 @@ def reproduce(arguments: argparse.Namespace) -> int:
 
 def table_name(text: str) -> str:
     name = f"table{text}" if text.isdigit() else text
+    if name.startswith("figure"):
+        raise UserError(f"{name} is no table; `python -m benchmark figure {name}` draws figures.")
     if name not in catalogue():
         registry.check_name("table", name, [table["name"] for table in table_list()])
         raise UserError(f"{name} describes; there are no runs behind it. `table` shows it.")

@@ -13,6 +13,7 @@ import inspect
 import itertools
 import math
 import os
+import re
 import tomllib
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
@@ -305,8 +306,14 @@ def check_name(kind: str, name: str, known: Iterable[str]) -> None:
     if name in known:
         return
     near = difflib.get_close_matches(name.lower(), known, n=1, cutoff=0.5)
+    # Another number is another thing: nobody who asks for Table 0 means Table 20.
+    near = [one for one in near if _wordy(one) != _wordy(name.lower())]
     hint = f" Did you mean {near[0]!r}?" if near else ""
     raise UserError(f"Unknown {kind} {name!r}.{hint}\nValid are: {', '.join(known)}.")
+
+
+def _wordy(name: str) -> str:
+    return re.sub(r"\d", "", name)
 
 
 def find_model(name: str) -> ModelEntry | None:
