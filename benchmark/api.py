@@ -1,15 +1,16 @@
 """The front door from Python: what `from benchmark import ...` gives. docs/python.md shows it.
 
 Models are named as on the command line, or given as classes that can be imported: a run is done in
-another process, which knows a model by its place alone.
+another process, which knows a model by its place alone. Where several can be given, one may stand
+without a list around it.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from benchmark.data.dataset import Dataset
 from benchmark.data.load import load, own_table
@@ -39,7 +40,7 @@ def table(
     path: Path | str,
     target: str,
     *,
-    drop: Sequence[str] = (),
+    drop: str | Sequence[str] = (),
     id: str | None = None,
     groups: str | None = None,
     test: Path | str | None = None,
@@ -55,7 +56,7 @@ def table(
     The options are those of the command line; docs/your-own-data.md says what they do.
     """
     return own_table(
-        path, target, drop, id=id, groups=groups, test=test, split=split, valid_size=valid_size,
+        path, target, [drop] if isinstance(drop, str) else drop, id=id, groups=groups, test=test, split=split, valid_size=valid_size,
         min_class=min_class, transpose=transpose, impute=impute, encode=encode,
     )  # fmt: skip
 
@@ -66,8 +67,8 @@ def load_dataset(data: Data) -> Dataset:
 
 
 def run(
-    models: Sequence[Model],
-    datasets: Sequence[Data],
+    models: Model | Sequence[Model],
+    datasets: Data | Sequence[Data],
     *,
     repeats: int = Protocol().repeats,
     folds: int = Protocol().folds,
@@ -83,21 +84,22 @@ def run(
     means = Means(store=_store(results), jobs=jobs)
     protocol = Protocol(repeats, folds)
     planned = []
-    for data in map(_data, datasets):
-        for model in models:
+    wanted = _models(models)
+    for data in _datasets(datasets):
+        for model in wanted:
             cell = Cell(*_entry(model, data))
             setting = means.store.setting(cell, "own", "base", "default")
             assert setting is not None
             planned.append((cell, cell.specs(setting.params, protocol)))
     specs = [spec for _, specs in planned for spec in specs]
     report = campaign(specs, means)
-    wanted = [report.records[spec.key] for spec in specs if spec.key in report.records]
-    return frame_of(map(row_of, wanted))
+    done = [report.records[spec.key] for spec in specs if spec.key in report.records]
+    return frame_of(map(row_of, done))
 
 
 def rank(
-    models: Sequence[Model],
-    datasets: Sequence[Data],
+    models: Model | Sequence[Model],
+    datasets: Data | Sequence[Data],
     *,
     metric: str = "balanced_accuracy",
     against: Model | None = None,
@@ -111,15 +113,13 @@ def rank(
     `to_text`, `to_json` and `to_csv` to show the result.
     """
     registry.check_name("metric", metric, METRICS)
-    data = [_data(one) for one in datasets]
-    if not data:
-        raise UserError("Name a dataset, such as 'colon', or give a table of your own.")
-    names = {m: m if m == ranking.PAPER else Cell(*_entry(m, data[0])).model for m in models}
-    wanted = ranking.recipe(list(names.values()), data, metric)
+    data = _datasets(datasets)
+    names = [m if m == ranking.PAPER else Cell(*_entry(m, data[0])).model for m in _models(models)]
+    wanted = ranking.recipe(list(dict.fromkeys(names)), data, metric)
     deadline = None if budget is None else time.monotonic() + budget
     if budget != 0:
         means = Means(store=_store(results), jobs=jobs, deadline=deadline)
-        ranking.run_missing(wanted, means, set(names.values()))
+        ranking.run_missing(wanted, means, set(names))
     tested = None if against is None else Cell(*_entry(against, data[0])).model
     return ranking.build(wanted, _store(results), tested)
 
@@ -128,11 +128,41 @@ def _store(results: Path | str | None) -> Store:
     return Store(own_folder() if results is None else Path(results), below=Shipped())
 
 
+def _datasets(datasets: Data | Sequence[Data]) -> list[DataRef]:
+    found = [_data(one) for one in _listed(datasets)]
+    if not found:
+        raise UserError("Name a dataset, such as 'colon', or give a table of your own.")
+    return found
+
+
+def _models(models: Model | Sequence[Model]) -> list[Model]:
+    found = _listed(models)
+    if not found:
+        raise UserError("Name a model, such as 'knn', or give a class.")
+    return found
+
+
+def _listed(given: Any) -> list[Any]:
+    """A list of what was given: a text has letters, and an ensemble its members, to go through."""
+    one = isinstance(given, str) or hasattr(given, "fit") or not isinstance(given, Iterable)
+    return [given] if one else list(given)
+
+
 def _data(data: Data) -> DataRef:
+    if not isinstance(data, str | DataRef):
+        raise UserError(
+            f"{data!r} stands for no dataset. Give the name of a registered one, or your own file "
+            f"with benchmark.table(path, target)."
+        )
     return data if isinstance(data, DataRef) else registry.data_ref(data)
 
 
 def _entry(model: Model, data: DataRef) -> tuple[registry.ModelEntry, DataRef, dict[str, object]]:
+    if not isinstance(model, str | type):
+        raise UserError(
+            f"{model!r} is an object. Give its class, {type(model).__name__}: every run makes its own, "
+            f"and settings stand in the name, as in 'knn:n_neighbors=3'."
+        )
     name = model if isinstance(model, str) else _place(model)
     entry, overrides = registry.model_ref(name)
     return entry, data, overrides

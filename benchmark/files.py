@@ -14,6 +14,14 @@ WRITER = f"{platform.node().replace('.', '-')}.{os.getpid()}"
 
 def write_atomic(path: Path, content: bytes) -> None:
     """Write so that a reader sees the old file or the new one, never a part."""
+    try:
+        _write(path, content)
+    except OSError as error:
+        # A full disk names no file at all, other errors a temporary one that nobody has heard of.
+        raise OSError(error.errno, error.strerror, str(path)) from error
+
+
+def _write(path: Path, content: bytes) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     prefix = f".{path.name}.{WRITER}."
     handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=prefix, suffix=".tmp")

@@ -5,6 +5,8 @@ from __future__ import annotations
 import sys
 import threading
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from types import TracebackType
 from typing import Any, Self
 
@@ -19,13 +21,25 @@ def say(message: str) -> None:
     print(visible(message), file=sys.stderr, flush=True)
 
 
+@contextmanager
+def waiting(what: str) -> Iterator[None]:
+    """A sign of life at the terminal, gone when the work is done. Results are to be printed afterwards:
+    meanwhile rich sends all that is printed to stderr."""
+    if not sys.stderr.isatty():
+        yield
+        return
+    from rich.console import Console
+
+    with Console(stderr=True).status(what):
+        yield
+
+
 class Progress:
     """A bar with the time left, the running mean of the test score and the failures so far."""
 
-    def __init__(self, total: int, title: str, after: float = 0.0) -> None:
-        """`after` so many seconds a bar of steps appears: work that is soon done shows none."""
+    def __init__(self, total: int, title: str) -> None:
         self.total, self.title = total, title
-        self.steps, self._due = 0, time.monotonic() + after
+        self.steps = 0
         self.scores: list[float] = []
         self.failures = 0
         self._bar: Any = None
@@ -56,7 +70,7 @@ class Progress:
         return self.steps + len(self.scores) + self.failures
 
     def _start(self) -> None:
-        if self.total and time.monotonic() >= self._due and sys.stderr.isatty():
+        if self.total and sys.stderr.isatty():
             from rich.console import Console
             from rich.progress import (
                 BarColumn,
@@ -106,8 +120,6 @@ class Progress:
     def step(self, note: str) -> None:
         """Count one finished piece of work that is not a run."""
         self.steps += 1
-        if not self._bar:
-            self._start()
         if self._bar:
             self._bar.update(self._task, completed=self.steps, note=note)
 

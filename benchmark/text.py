@@ -29,6 +29,12 @@ def first_line(text: str) -> str:
     return next((visible(line) for line in text.splitlines() if line.strip()), "(no message)")
 
 
+def counted(number: int, noun: str) -> str:
+    """`1 column`, `2 columns`, `3 classes`."""
+    ending = "" if number == 1 else "es" if noun.endswith("s") else "s"
+    return f"{number} {noun}{ending}"
+
+
 def grid(lines: Sequence[Sequence[str]]) -> str:
     """Rows of text as an aligned Markdown table; the first row is the head."""
     widths = [max(len(line[i]) for line in lines) for i in range(len(lines[0]))]

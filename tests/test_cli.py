@@ -2,8 +2,10 @@
 
 import argparse
 import csv
+import errno
 import io
 import json
+import os
 import subprocess
 import sys
 from dataclasses import replace
@@ -12,10 +14,12 @@ import pytest
 from conftest import ROOT
 
 from benchmark.cli.main import main, parser
+from benchmark.progress import waiting
 from benchmark.protocol.registry import datasets, models
 from benchmark.protocol.spec import Outcome
 from benchmark.runner.records import Store
 from benchmark.runner.verify import differences
+from benchmark.text import counted
 
 
 def test_help_teaches(cli):
@@ -45,6 +49,31 @@ def test_every_command_has_help():
         assert f"python -m benchmark {name}" in text
 
 
+def test_help_names_every_word_of_the_budget(capsys):
+    with pytest.raises(SystemExit):
+        parser().parse_args(["reproduce", "--help"])
+    assert "all, or none" in " ".join(capsys.readouterr().out.split())
+
+
+def test_a_sign_of_life_on_a_terminal_alone(monkeypatch):
+    for terminal in (True, False):
+        stream = io.StringIO()
+        stream.isatty = lambda terminal=terminal: terminal
+        monkeypatch.setattr(sys, "stderr", stream)
+        monkeypatch.setenv("TERM", "xterm")
+        with waiting("comparing"):
+            pass
+        assert ("comparing" in stream.getvalue()) == terminal
+
+
+@pytest.mark.parametrize(
+    ("number", "noun", "text"),
+    [(1, "column", "1 column"), (0, "row", "0 rows"), (2, "class", "2 classes")],
+)
+def test_one_thing_is_not_several(number, noun, text):
+    assert counted(number, noun) == text
+
+
 def test_list_as_json(cli):
     listed = json.loads(cli("list", "models", "--format", "json", check=0).stdout)
     assert [model["name"] for model in listed] == list(models())
@@ -64,6 +93,10 @@ def test_list_as_json(cli):
         (["run", "--datasets", "syn1:generator=new"], ["released", "fixed"]),
         (["run", "--datasets", "syn1:gen=fixed"], ["switch of dataset syn1"]),
         (["table", "99"], ["Unknown table", "table2"]),
+        (["table", "0"], ["Unknown table 'table0'.\nValid are: table2"]),
+        (["figure", "1"], ["Unknown figure 'figure1'.\nValid are: figure3"]),
+        (["reproduce", "figure3"], ["`python -m benchmark figure figure3`"]),
+        (["run", "--models", "knn", "--data-dir", "/no/folder"], ["The data folder /no/folder"]),
         (["reproduce", "table2", "--datasets", "syn1"], ["dataset of this table"]),
         (["run", "--target", "y"], ["--data"]),
         (["run", "--data", "x.csv", "--target", "y", "--target", "z"], ["one per table"]),
@@ -94,6 +127,16 @@ def test_impossible_numbers_are_refused(inside, words):
 
 RUN = ("run", "--models", "knn", "--datasets", "syn1", "--repeats", "1", "--jobs", "1")
 HERE = (*RUN, "--jobs", "0")  # of two the last counts
+
+
+def test_a_single_fold_is_refused_before_the_table_is_read(inside, tmp_path):
+    words = "run", "--data", tmp_path / "no.csv", "--target", "y", "--models", "knn", "--folds", "1"
+    assert "At least 2 folds" in inside(*words, "--results", tmp_path, check=2).stderr
+
+
+def test_what_is_named_twice_is_done_and_shown_once(inside, tmp_path):
+    done = inside(*HERE, "--models", "knn,knn", "--results", tmp_path, check=0)
+    assert done.stdout.count("| knn ") == 1
 
 
 def test_results_on_stdout_and_remarks_on_stderr(cli, inside, tmp_path):
@@ -224,8 +267,62 @@ def test_a_users_own_model_runs_without_touching_the_project(cli, tmp_path, misb
 def test_a_results_folder_that_cannot_be_written_is_named(cli, tmp_path):
     (tmp_path / "file").write_text("")
     done = cli(*RUN, "--results", tmp_path / "file", check=2)
-    assert "cannot be written" in done.stderr and "--results" in done.stderr
-    assert "no results folder" in cli("status", "--results", tmp_path / "nowhere", check=2).stderr
+    assert "Nothing can be written" in done.stderr and "--results" in done.stderr
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["status"],
+        ["compare"],
+        ["compare", "--why"],
+        ["claims"],
+        ["report"],
+        ["figure", "3"],
+        ["figure", "scatter"],
+        ["export", "runs.csv", "--own"],
+        ["export", "runs.csv"],
+    ],
+)
+def test_a_results_folder_that_is_not_there_is_named(inside, tmp_path, monkeypatch, words):
+    monkeypatch.chdir(tmp_path)
+    done = inside(*words, "--results", tmp_path / "nowhere", check=2)
+    assert f"There is no results folder {tmp_path / 'nowhere'}; --results" in done.stderr
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("words", "option"),
+    [
+        (["report", "--to", "file"], "--to"),
+        (["figure", "3", "--to", "file"], "--to"),
+        (["reproduce", "table2", "--reports", "file"], "--reports"),
+        (["features", "--datasets", "syn1", "--to", "file"], "--to"),
+        (["rank", "--models", "knn,svm", "--datasets", "colon", "--to", "file"], "--to"),
+    ],
+)
+def test_a_folder_that_cannot_be_written_is_named_with_its_option(
+    inside, tmp_path, monkeypatch, words, option
+):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "file").write_text("")
+    done = inside(*words, "--results", tmp_path, check=2)
+    assert f"Nothing can be written to file: File exists. Name another folder with {option}." in (
+        done.stderr
+    )
+
+
+def test_a_full_disk_names_the_file_and_the_remedy(inside, tmp_path, monkeypatch):
+    def full(_):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full)
+    done = inside("export", tmp_path / "runs.csv", "--own", "--results", tmp_path, check=1)
+    assert f"No space left on device: {tmp_path / 'runs.csv'}. Make room" in done.stderr
+    assert "Finished runs" not in done.stderr, "it does none"
+    done = inside(*HERE, "--results", tmp_path, check=1)
+    assert ".json. Make room" in done.stderr and "Finished runs are kept" in done.stderr
+    assert not list(tmp_path.rglob("*.tmp"))
 
 
 @pytest.mark.parametrize(
@@ -256,6 +353,9 @@ def test_a_broken_models_file_is_explained(inside, tmp_path, monkeypatch, text, 
         (["reproduce", "table2", "--budget", "soon"], "must be a number such as 90, 2m or 3h"),
         (["list", "nothing"], "There are: models, datasets, tables, figures."),
         ([], "commands:"),
+        (["run", "--memory", "4X"], "must be a number such as 800M or 4G, got '4X'"),
+        (["run", "--jbos", "3"], "'--jbos' has no meaning here. Did you mean '--jobs'?"),
+        (["table", "2", "3"], "'3' has no meaning here."),
     ],
 )
 def test_a_wrong_word_gets_the_right_one(words, said, capsys):

@@ -165,18 +165,23 @@ def test_slips_with_groups(tmp_path):
         path, groups="patients", **no
     )
     assert "a single group" in complaint(path, groups="one", drop=["sample", "gap", "patient"])
-    assert "1 of 60 rows" in complaint(path, groups="gap", drop=["sample", "one", "patient"])
+    assert "1 row of 60" in complaint(path, groups="gap", drop=["sample", "one", "patient"])
     assert "both name the column 'patient'" in complaint(path, groups="patient", id="patient", **no)
     assert "both name the column 'kind'" in complaint(path, groups="kind", **no)
     few = saved(tmp_path, cohort().assign(patient=cohort()["kind"]), "few.csv")
     found = complaint(few, groups="patient", drop=["sample"])
-    assert "few.csv: the classes have rows in [1, 1, 1] groups, and 5 folds need 5" in found
+    assert "3 classes with fewer ('a': 1, 'b': 1, 'c': 1). Merge them" in found
+    assert "--min-class" not in found, "it counts rows"
+    rare = cohort()
+    rare.loc[rare["kind"] == "b", "patient"] = ["X", "Y", "Z", "Z"] * 5
+    found = complaint(saved(tmp_path, rare, "rare.csv"), groups="patient", drop=["sample"])
+    assert "1 class with fewer ('b': 3)" in found and "--folds 3" in found
     assert "--drop and --groups both name the column 'patient'" in complaint(path, groups="patient")
     # Six groups, one of them with nearly all rows: every class has enough groups, no fold has them.
     lump = cohort().assign(patient=["L"] * 45 + list("abcdefghijklmno"))
     lump.loc[45:, "kind"] = list("abcab" * 3)
     found = complaint(saved(tmp_path, lump, "lump.csv"), groups="patient", drop=["sample"], folds=5)
-    assert "--folds" in found or "--min-class" in found
+    assert "--folds" in found
 
 
 # An external test set -----------------------------------------------------------------------------
@@ -223,9 +228,12 @@ def test_slips_with_test_sets(tmp_path):
 
     assert "new.csv has no columns 's', 't': 2 of those of" in of(new.drop(columns=["s", "t"]))
     assert "new.csv has no column 'kind', which says the class" in of(new.drop(columns="kind"))
+    # Names before numbers, and more rows than columns: not for that a table with a row per feature.
+    unlabelled = new[["sample", *GENES]]
+    assert "so nothing can be scored" in of(unlabelled, drop=["patient"])
     assert "of classes that no training row has: 'd'" in of(new.assign(kind="d"))
     assert "There is no file" in complaint(path, test=tmp_path / "nowhere.csv")
-    assert "2 groups have rows for training and for testing" in of(
+    assert "2 groups with rows for training and for testing" in of(
         new.assign(patient=["P0", "P1"] + [f"Q{i}" for i in range(58)]),
         groups="patient",
         drop=["sample"],
@@ -496,7 +504,10 @@ def test_run_says_how_often_and_on_what_it_tests(inside, tmp_path):
             ["--datasets", "colon", "--test", "x.csv", "--min-class", "3"],
             "--test and --min-class need",
         ),
-        (["--data", "a.csv", "--data", "b.csv", "--test", "c.csv"], "--test is given 1 times"),
+        (
+            ["--data", "a.csv", "--data", "b.csv", "--test", "c.csv"],
+            "--test is given 1 time and --data 2 times",
+        ),
         (["--data", "a.csv", "--split", "part", "--test", "c.csv"], "Give one of them"),
         (["--data", "a.csv", "--valid-size", "0"], "above 0 and at most 0.5, got 0"),
         (["--data", "a.csv", "--valid-size", "1.5"], "above 0 and at most 0.5, got 1.5"),

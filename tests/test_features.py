@@ -35,7 +35,10 @@ def test_the_genes_that_matter_are_named(patients, inside):
     to = patients.parent / "features"
     asked = words("features", patients, "--models", "lasso:C=0.1,knn", "--to", to)
     done = inside(*asked, check=3)
-    assert "knn on patients has no run" in done.stderr
+    assert "because they select no features: knn." in done.stderr
+    assert not (patients.parent / "own/runs/patients/knn").exists(), (
+        "nothing is trained for nothing"
+    )
     found = list(csv.DictReader((to / "features.csv").read_text().splitlines()))
     assert len(found) == D * 3, "every feature: over all samples, and per class"
     shares = {row["feature"]: float(row["share"]) for row in found if row["class"] == ""}
@@ -49,6 +52,14 @@ def test_the_genes_that_matter_are_named(patients, inside):
         "None of these models"
         in inside(*words("features", patients, "--models", "knn", "--to", to), check=2).stderr
     )
+
+
+def test_runs_that_fail_are_not_called_unselective(patients, inside):
+    to = patients.parent / "features"
+    asked = words("features", patients, "--models", "protogate:steps=x", "--to", to)
+    done = inside(*asked, check=1)
+    assert "No run of a model that selects features succeeded" in done.stderr
+    assert "None of these models" not in done.stderr
 
 
 def test_shares_and_stability_are_those_of_the_masks(patients):

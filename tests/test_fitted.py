@@ -101,7 +101,18 @@ def test_columns_are_found_by_name(folder, tmp_path):
     frame.assign(gene3="high").to_csv(tmp_path / "words.csv", index=False)
     with pytest.raises(UserError, match="not numbers: 'gene3'"):
         fitted.new_samples(kept, tmp_path / "words.csv")
-    with pytest.raises(UserError, match="no sample 'P999'"):
+    for value, said in (
+        (np.nan, "1 missing value"),
+        (np.inf, "1 infinite"),
+        (1e300, "out of range"),
+    ):
+        frame.assign(gene3=[value, *frame["gene3"][1:]]).to_csv(tmp_path / "odd.csv", index=False)
+        with pytest.raises(UserError, match=f"{said}.*leave these rows out") as error:
+            fitted.new_samples(kept, tmp_path / "odd.csv")
+        assert "--drop" not in str(error.value), "predict has no such option"
+    with pytest.raises(
+        UserError, match=r"no sample 'P999' in the table. It has 1, .*, 8 and \d+ more\.$"
+    ):
         fitted.explain(kept, other, ["P999"])
 
 

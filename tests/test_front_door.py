@@ -5,11 +5,13 @@ import re
 import shlex
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
 from conftest import ROOT
+from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import balanced_accuracy_score, roc_auc_score
 from sklearn.model_selection import StratifiedKFold, train_test_split
@@ -101,6 +103,35 @@ def test_rank_takes_classes_and_tables(table, tmp_path):
     for words in ({"metric": "auc"}, {"against": "rf"}):
         with pytest.raises(UserError, match="auc|none of the ranked"):
             benchmark.rank(["knn", GaussianNB], [table], results=tmp_path / "own", jobs=0, **words)
+
+
+def test_one_may_stand_without_a_list(table, tmp_path):
+    words = {"results": tmp_path / "own", "jobs": 0}
+    assert len(benchmark.run("knn", table, repeats=1, **words)) == 5
+    assert len(benchmark.rank(["knn", GaussianNB], table, **words).standings) == 2
+    one = benchmark.table(tmp_path / "t.csv", "kind", drop="xyz"[0])
+    assert "x" not in benchmark.load_dataset(one).features
+
+
+@pytest.mark.parametrize(
+    ("models", "words", "said"),
+    [
+        ([GaussianNB()], {}, "Give its class, GaussianNB"),
+        (RandomForestClassifier(), {}, "Give its class, RandomForestClassifier"),
+        ([], {}, "Name a model"),
+        (["knn"], {"datasets": []}, "Name a dataset"),
+        (["knn"], {"datasets": Path("t.csv")}, "benchmark.table"),
+        (["knn"], {"folds": 1}, "At least 2 folds"),
+        (["knn"], {"repeats": 0}, "At least 1 repeat"),
+        (["knn"], {"jobs": -1}, "got -1"),
+    ],
+)
+def test_slips_in_python_are_answered_as_on_the_command_line(table, tmp_path, models, words, said):
+    with pytest.raises(UserError, match=said):
+        benchmark.run(
+            models, words.pop("datasets", table), **{"results": tmp_path / "own", "jobs": 0} | words
+        )
+    assert not (tmp_path / "own").exists()
 
 
 def test_a_class_that_no_process_can_import_is_refused(table, tmp_path):

@@ -154,9 +154,9 @@ def test_words_for_nothing_are_classes_among_names(word, name, tmp_path):
 
 def test_words_for_nothing_are_gaps_among_numbers_and_features(tmp_path):
     numbers = frame().assign(group=[*["NA"] * 4, *["0", "1"] * 13])
-    assert "4 of 30 rows" in complaint(saved(tmp_path, numbers))
+    assert "4 rows of 30 without 'group'" in complaint(saved(tmp_path, numbers))
     features = frame().assign(age=[*["NA"] * 4, *["1.5"] * 26])
-    assert "4 missing values in 1 columns ('age': 4)" in complaint(saved(tmp_path, features))
+    assert "4 missing values in 1 column ('age': 4)" in complaint(saved(tmp_path, features))
 
 
 # --- the reference ----------------------------------------------------------------------------
@@ -197,8 +197,9 @@ def test_dropped_columns_are_left_out_and_stated(tmp_path):
     got = loaded(path, drop=["city", "age"])
     assert got.features == ("height", "weight")
     assert got.notes == ("columns left out on request: 'age', 'city'",)
-    assert "'group'" in complaint(path, drop=["group"])
-    assert "'town'" in complaint(path, drop=["town"])
+    assert "'group', which is the one to predict" in complaint(path, drop=["group"])
+    assert "no column 'town' for --drop. The columns are 'height'" in complaint(path, drop=["town"])
+    assert "'hight' for --drop. Did you mean 'height'" in complaint(path, drop=["hight"])
     assert "no feature besides the target" in complaint(
         path, drop=["city", "age", "height", "weight"]
     )
@@ -269,8 +270,9 @@ def test_one_class_only(tmp_path):
 
 
 def test_one_row_and_no_rows(tmp_path):
-    assert "1 rows" in complaint(saved(tmp_path, frame(1)))
-    assert "0 rows" in complaint(saved(tmp_path, frame().head(0)))
+    assert "1 row, all" in complaint(saved(tmp_path, frame(1)))
+    message = complaint(saved(tmp_path, frame().head(0)))
+    assert "0 rows and 4 columns; a row per sample is needed" in message
 
 
 def test_a_class_smaller_than_the_number_of_folds(tmp_path):
@@ -336,7 +338,7 @@ def test_missing_targets(tmp_path):
     table.loc[:2, "group"] = np.nan
     table.loc[3, "group"] = "  "
     table.loc[4, "group"] = "?"
-    assert "5 of 30 rows" in complaint(saved(tmp_path, table))
+    assert "5 rows of 30 without" in complaint(saved(tmp_path, table))
 
 
 def test_gaps_are_counted_by_column(tmp_path):
@@ -352,7 +354,7 @@ def test_infinities(tmp_path):
     table = frame()
     table.loc[5, "age"] = np.inf
     message = complaint(saved(tmp_path, table))
-    assert "1 infinite values in 1 columns ('age': 1)" in message
+    assert "1 infinite value in 1 column ('age': 1)" in message
 
 
 def unscalable(rest, odd):
@@ -373,7 +375,7 @@ def unscalable(rest, odd):
 )
 def test_values_that_overflow_when_scaled(column, value, tmp_path):
     message = complaint(saved(tmp_path, frame().assign(age=column)))
-    assert "1 columns with a value that is out of range for single precision" in message
+    assert "1 column with a value that is out of range for single precision" in message
     assert f"('age': {value})" in message
     assert "--drop" in message
 
@@ -405,6 +407,31 @@ def test_text_columns_are_named_with_the_remedy(tmp_path):
     assert "'city', 'day'" in complaint(tmp_path / "mine.parquet")
 
 
+def test_a_slip_among_numbers_is_named_with_its_row(tmp_path):
+    table = frame().assign(city="Rome", age=frame()["age"].astype(object))
+    table.loc[6, "age"] = "-"
+    message = complaint(saved(tmp_path, table), drop=["city"])
+    assert (
+        "1 column that is not numbers: 'age'. In row 7, 'age' is '-'; a gap is an empty" in message
+    )
+    assert "In row 7, 'age' is '-'" in complaint(saved(tmp_path, table)), "not Rome"
+
+
+@pytest.mark.parametrize("name", ["mine.csv", "mine.parquet"])
+def test_labels_that_may_be_one_class_are_named(name, tmp_path):
+    table = frame()
+    table.loc[table["group"] == "sick", "group"] = ["yes"] * 5 + ["Yes"] * 5
+    table.loc[1, "group"] = "well "
+    write = write_csv if name.endswith("csv") else write_parquet
+    write(tmp_path / name, table)
+    got = loaded(tmp_path / name)
+    assert got.classes == ("Yes", "well", "yes"), "never merged quietly"
+    assert (
+        "labels that differ only by case or blanks are different classes: 'Yes', 'yes'" in got.notes
+    )
+    assert "blanks around labels are left out, which makes one class of 'well'" in got.notes
+
+
 def test_decimal_commas_are_text(tmp_path):
     path = saved(tmp_path, frame(), sep=";", decimal=",")
     assert "points for decimals" in complaint(path)
@@ -419,16 +446,16 @@ def test_two_columns_of_one_name(tmp_path):
 def test_rows_longer_than_the_header(tmp_path):
     path = saved(tmp_path, frame())
     path.write_text(path.read_text() + "1,2,3,well,5,6\n")
-    assert "cannot be read" in complaint(path)
+    assert "is ragged: line 32 has 6 values and the line of names has 4" in complaint(path)
     path.write_text("a,b,group\n" + "1,2,3,x\n1,2,3,y\n" * 10)
-    assert "cannot be read" in complaint(path)
+    assert "rows have more values than there are names" in complaint(path)
 
 
 def test_empty_missing_and_unknown_files(tmp_path):
     (tmp_path / "empty.csv").touch()
     assert "is empty" in complaint(tmp_path / "empty.csv")
     (tmp_path / "blank.csv").write_text("\n\n")
-    assert "cannot be read" in complaint(tmp_path / "blank.csv")
+    assert "blank lines only" in complaint(tmp_path / "blank.csv")
     assert "There is no file" in complaint(tmp_path / "nothing.csv")
     assert "is a folder. Name the table in it" in complaint(tmp_path)
     os.mkfifo(tmp_path / "pipe.csv")

@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 from conftest import ROOT
 
-from benchmark.progress import Progress
 from benchmark.report import page, steps, write_page, write_reports
 from benchmark.report.archive import Index, read
 from benchmark.report.tables import Gathered
@@ -211,19 +210,6 @@ def test_the_verb_says_where_the_page_is(cli, tmp_path):
     assert list((tmp_path / "out").iterdir()) == [tmp_path / "out" / "index.html"]
     done = cli("report", "--results", tmp_path / "nothing", check=2)
     assert "There is no results folder" in done.stderr
-
-
-def test_a_bar_appears_only_when_work_takes_long(monkeypatch):
-    monkeypatch.setattr("sys.stderr.isatty", lambda: True, raising=False)
-    clock = [100.0]
-    monkeypatch.setattr("time.monotonic", lambda: clock[0])
-    with Progress(3, "report", after=2.0) as progress:
-        progress.step("one")
-        assert progress._bar is None
-        clock[0] += 2.1
-        progress.step("two")
-        assert progress._bar is not None
-        assert progress._bar.tasks[0].completed == 2
 
 
 def test_doubted_cells_carry_their_finding(data):

@@ -12,24 +12,23 @@ from typing import TYPE_CHECKING, Any
 from benchmark.files import read_whole
 from benchmark.progress import say
 from benchmark.protocol import registry
+from benchmark.protocol.plan import MOST, Protocol
 from benchmark.protocol.spec import FAILURES, FOLDS, KEEP, METRICS, REPEATS, DataRef, UserError
+from benchmark.text import counted
 
 if TYPE_CHECKING:
     from benchmark.data.load import How
-    from benchmark.protocol.plan import Cell, Protocol
+    from benchmark.protocol.plan import Cell
     from benchmark.runner.campaign import Means
     from benchmark.runner.records import Store
 
 
 def names(text: str) -> list[str]:
-    names = [name.strip() for name in text.split(",") if name.strip()]
+    """Each of them once, in the order in which they were written."""
+    names = dict.fromkeys(name.strip() for name in text.split(",") if name.strip())
     if not names:
         raise argparse.ArgumentTypeError(f"names are separated by commas, got {text!r}")
-    return names
-
-
-MOST = 10_000
-"""More splits, workers or tables than this are a slip of the keyboard, and would fill the memory."""
+    return list(names)
 
 
 def positive(text: str) -> int:
@@ -61,7 +60,7 @@ def _cores() -> int:
 def seconds(text: str) -> float:
     units = {"s": 1, "m": 60, "h": 3600}
     number, unit = (text[:-1], units[text[-1]]) if text[-1:] in units else (text, 1)
-    return _above_zero(number) * unit
+    return _above_zero(number, text, "90, 2m or 3h") * unit
 
 
 def budget(text: str) -> float | None:
@@ -73,16 +72,14 @@ def _megabytes(text: str) -> float:
     """500M or 2G; a plain number is megabytes."""
     units = {"M": 1, "G": 1024}
     number, unit = (text[:-1], units[text[-1]]) if text[-1:] in units else (text, 1)
-    return _above_zero(number) * unit
+    return _above_zero(number, text, "800M or 4G") * unit
 
 
-def _above_zero(text: str) -> float:
+def _above_zero(number: str, text: str, such: str) -> float:
     try:
-        value = float(text)
+        value = float(number)
     except ValueError:
-        raise argparse.ArgumentTypeError(
-            f"must be a number such as 90, 2m or 3h, got {text!r}"
-        ) from None
+        raise argparse.ArgumentTypeError(f"must be a number such as {such}, got {text!r}") from None
     if not 0 < value < float("inf"):
         raise argparse.ArgumentTypeError(f"must be positive, got {text}")
     return value
@@ -277,17 +274,15 @@ def how(sub: argparse.ArgumentParser) -> None:
     )
 
 
-def cells_of(arguments: argparse.Namespace) -> list[Cell]:
+def cells_of(arguments: argparse.Namespace, protocol: Protocol) -> list[Cell]:
     from benchmark.protocol import plan
 
-    own = own_tables(arguments, arguments.folds, arguments.repeats)
+    own = own_tables(arguments, protocol)
     named = data_refs(arguments.datasets) if arguments.datasets or not own else []
     return plan.cells(arguments.models or plan.all_models(), [*named, *own])
 
 
-def own_tables(
-    arguments: argparse.Namespace, folds: int = FOLDS, repeats: int = REPEATS
-) -> list[DataRef]:
+def own_tables(arguments: argparse.Namespace, protocol: Protocol = Protocol()) -> list[DataRef]:
     """The user's tables, checked before anything runs, with their treatments stated."""
     files, targets = arguments.data, arguments.target
     asked = {"target": targets, "drop": arguments.drop, **how_of(arguments)}
@@ -298,12 +293,13 @@ def own_tables(
         )
     if len(targets) not in (0, 1, len(files)):
         raise UserError(
-            f"--target is given {len(targets)} times and --data {len(files)} times. Give one column "
+            f"--target is given {counted(len(targets), 'time')} and --data {counted(len(files), 'time')}. Give one column "
             f"for all tables, or one per table in the same order."
         )
     if len(arguments.test) not in (0, len(files)):
         raise UserError(
-            f"--test is given {len(arguments.test)} times and --data {len(files)} times. Give a test set "
+            f"--test is given {counted(len(arguments.test), 'time')} and --data "
+            f"{counted(len(files), 'time')}. Give a test set "
             f"for every table, in the same order; or rank tables with one and tables without one apart."
         )
     if not files:
@@ -314,14 +310,14 @@ def own_tables(
     for i, file in enumerate(files):
         target = targets[i % len(targets)] if targets else None
         how = how_of(arguments, i)
-        reference = own_table(file, target, arguments.drop, folds, repeats, **how)
+        reference = own_table(file, target, arguments.drop, protocol.folds, protocol.repeats, **how)
         table = load(reference)
         for note in table.notes:
             say(f"{file}: {note}.")
         if table.test is not None:
             say(
-                f"{file}: every run is tested on the same {table.test.sum()} rows. The {repeats * folds} "
-                f"runs differ in the validation rows and the seed only, so their spread says nothing of "
+                f"{file}: every run is tested on the same {counted(table.test.sum(), 'row')}. The "
+                f"{len(protocol.splits())} runs differ in the validation rows and the seed only, so their spread says nothing of "
                 f"other test rows."
             )
         references.append(reference)
@@ -335,12 +331,6 @@ def data_refs(names: list[str] | None) -> list[DataRef]:
 
 
 def protocol_of(arguments: argparse.Namespace) -> Protocol:
-    from benchmark.protocol.plan import Protocol
-
-    if arguments.folds < 2:
-        raise UserError(f"--folds must be at least 2, got {arguments.folds}.")
-    if (splits := arguments.repeats * arguments.folds) > MOST:
-        raise UserError(f"--repeats times --folds must be at most {MOST} splits, got {splits}.")
     return Protocol(arguments.repeats, arguments.folds)
 
 
@@ -370,7 +360,7 @@ def means_of(arguments: argparse.Namespace, store: Store) -> Means:
 
     if arguments.jobs == 0 and (arguments.timeout or arguments.memory):
         raise UserError("--jobs 0 runs inside this process, which no limit can stop. Use --jobs 1.")
-    check_folder(store.root)
+    check_folder(store.root, "--results")
     for name in arguments.keep:
         registry.check_name("array to keep", name, KEEP)
     return Means(
@@ -384,16 +374,21 @@ def means_of(arguments: argparse.Namespace, store: Store) -> Means:
     )
 
 
-def check_folder(folder: Path) -> None:
-    """Before anything is trained: can results be kept there?"""
+def check_results(folder: Path) -> None:
+    """Before anything is made of records: is there a folder that could hold some?"""
+    if not folder.is_dir():
+        raise UserError(f"There is no results folder {folder}; --results names another.")
+
+
+def check_folder(folder: Path, option: str) -> None:
+    """Before anything takes its time: can what comes of it be written there?"""
     try:
         folder.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryFile(dir=folder):
             return
     except OSError as error:
         raise UserError(
-            f"Results cannot be written to {folder}: {error.strerror}. Name another folder with "
-            f"--results."
+            f"Nothing can be written to {folder}: {error.strerror}. Name another folder with {option}."
         ) from error
 
 
@@ -411,7 +406,7 @@ def tell_failures(failures: list[dict[str, Any]]) -> None:
     kinds: dict[str, int] = {}
     for record in failures:
         kinds[record["status"]] = kinds.get(record["status"], 0) + 1
-    say(f"{len(failures)} runs failed:")
+    say(f"{counted(len(failures), 'run')} failed:")
     for kind, count in sorted(kinds.items()):
         first = next(r for r in failures if r["status"] == kind)
         say(

@@ -18,7 +18,7 @@ def specimen(arguments: argparse.Namespace) -> int:
     from benchmark.protocol import plan
     from benchmark.protocol.spec import MissingData
 
-    check_folder(arguments.results)
+    check_folder(arguments.results, "--results")
     absent = False
     for cell in plan.cells(arguments.models, data_refs(arguments.datasets)):
         split = arguments.repeat, arguments.fold

@@ -53,12 +53,18 @@ def features(arguments: argparse.Namespace) -> int:
 
     arguments.models = arguments.models or ["protogate"]
     arguments.keep = ["selected"]
-    cells, protocol = cells_of(arguments), protocol_of(arguments)
-    check_folder(arguments.to)
+    protocol = protocol_of(arguments)
+    cells = cells_of(arguments, protocol)
+    selecting = [cell for cell in cells if cell.entry.selects != "none" or cell.entry.own]
+    if not selecting:
+        raise UserError("None of these models selects features; protogate, lspin and lasso do.")
+    if others := sorted({cell.model for cell in cells if cell not in selecting}):
+        say(f"Left out, because they select no features: {', '.join(others)}.")
+    check_folder(arguments.to, "--to")
     refuse_foreign(arguments.to / "features.csv", "feature,class,share")
     store = own_store(arguments)
     means = means_of(arguments, store)
-    chosen = [(cell, store.setting(cell, "own", "base", "default")) for cell in cells]
+    chosen = [(cell, store.setting(cell, "own", "base", "default")) for cell in selecting]
     planned = [(cell, cell.specs(s.params, protocol)) for cell, s in chosen if s is not None]
     report = run_missing([spec for _, specs in planned for spec in specs], means)
     tell_failures(report.failures)
@@ -71,8 +77,11 @@ def features(arguments: argparse.Namespace) -> int:
             silent.append(str(error))
     for message in silent:
         say(message)
+    failed = bool(report.failures)
     if not found:
-        raise UserError("None of these models selects features; protogate, lspin and lasso do.")
+        if failed:
+            say("No run of a model that selects features succeeded, so there is nothing to show.")
+        return FAILED if failed else GAPS
     write_atomic(arguments.to / "features.csv", to_csv(found).encode())
     for one, spec in zip(found, told, strict=True):
         print(to_text(one, arguments.top), end="\n\n")
@@ -82,7 +91,7 @@ def features(arguments: argparse.Namespace) -> int:
         with style.applied():
             style.save(drawing.draw(one), name, arguments.to)
     say(f"Written to {arguments.to}: features.csv, and a figure per model and dataset.")
-    return FAILED if report.failures else GAPS if silent else OK
+    return FAILED if failed else GAPS if silent or others else OK
 
 
 def to_text(found: Selection, top: int) -> str:

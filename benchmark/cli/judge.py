@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import argparse
 
+from benchmark.cli.arguments import check_results
 from benchmark.cli.codes import FAILED, OK
-from benchmark.progress import say
+from benchmark.progress import say, waiting
 
 
 def audit(arguments: argparse.Namespace) -> int:
@@ -29,14 +30,14 @@ def claims(arguments: argparse.Namespace) -> int:
     from benchmark.judge.claims import check as sentences
     from benchmark.judge.claims import render as claims_render
 
+    check_results(arguments.results)
     if arguments.only:
-        print(
-            claims_render.render(
-                sentences.build(arguments.results, arguments.only), arguments.format
-            )
-        )
+        with waiting("checking the claims"):
+            some = sentences.build(arguments.results, arguments.only)
+        print(claims_render.render(some, arguments.format))
         return OK
-    found, judged = answer.build(arguments.results)
+    with waiting("checking the claims"):
+        found, judged = answer.build(arguments.results)
     print(claims_render.render(judged, arguments.format, found))
     return OK
 
@@ -45,11 +46,13 @@ def compare(arguments: argparse.Namespace) -> int:
     """Put our value beside every printed cell, with a verdict and its reason; trains nothing.
     Exit code 1 if settings known to reproduce a printed cell give another number, else 0. With
     --why, the cells that differ, each with its cause or with all that was tried to find one."""
+    check_results(arguments.results)
     if arguments.why:
         from benchmark.judge.causes import find
         from benchmark.judge.causes import render as causes_render
 
-        found = find.build(arguments.results, arguments.table)
+        with waiting("looking for causes"):
+            found = find.build(arguments.results, arguments.table)
         print(causes_render.FORMATS[arguments.format](found))
         return OK
     from benchmark.judge.cells import ledger
@@ -58,8 +61,9 @@ def compare(arguments: argparse.Namespace) -> int:
     from benchmark.tables import pairing
     from benchmark.tables.recipes import read_recipe
 
-    lines = ledger.build(arguments.results, arguments.table)
-    shared = pairing.measured(Store(arguments.results, remember=True), read_recipe("table2"))
+    with waiting("comparing with the paper"):
+        lines = ledger.build(arguments.results, arguments.table)
+        shared = pairing.measured(Store(arguments.results, remember=True), read_recipe("table2"))
     print(ledger_render.render(lines, arguments.format, arguments.all, shared))
     changed = ledger.regressions(lines)
     for line in changed:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import difflib
+import errno
 import os
 import re
 import sys
@@ -71,13 +72,15 @@ def main(argv: list[str] | None = None) -> int:
 
 
 def _main(argv: list[str] | None) -> int:
-    interrupts = Interrupts()
+    interrupts, arguments = Interrupts(), None
     try:
         interrupts.raise_the_first()
-        arguments = parser().parse_args(argv)
+        arguments, unknown = parser().parse_known_args(argv)
+        if unknown:
+            arguments.parser.refuse(unknown[0])
         os.environ.update(ONE_THREAD)  # before numpy is imported
         if getattr(arguments, "data_dir", None):
-            os.environ["BENCHMARK_DATA"] = str(as_path(arguments.data_dir).absolute())
+            os.environ["BENCHMARK_DATA"] = str(_data_folder(arguments.data_dir))
         code = int(arguments.command(arguments))
         sys.stdout.flush()
         interrupts.raise_no_more()
@@ -86,7 +89,7 @@ def _main(argv: list[str] | None) -> int:
         say(f"error: {error}")
         return USAGE
     except KeyboardInterrupt:
-        say("\nStopped. Finished runs are kept; the same command resumes.")
+        say(f"\nStopped.{_kept(arguments)}")
         return INTERRUPTED
     except SystemExit:
         interrupts.raise_no_more()
@@ -96,10 +99,33 @@ def _main(argv: list[str] | None) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return OK
     except OSError as error:
-        say(
-            f"error: {error.strerror or error}: {error.filename or 'a file'}. Finished runs are kept."
-        )
+        where = f": {error.filename}" if error.filename else ""
+        remedy = REMEDIES.get(error.errno or 0, "")
+        say(f"error: {error.strerror or error}{where}.{remedy}{_kept(arguments)}")
         return FAILED
+
+
+def _data_folder(named: Path) -> Path:
+    folder = as_path(named).absolute()
+    if not folder.is_dir():  # otherwise each dataset would be left out by itself
+        raise UserError(
+            f"The data folder {folder} (--data-dir) does not exist. Name one that does."
+        )
+    return folder
+
+
+REMEDIES = dict.fromkeys(
+    (errno.ENOSPC, errno.EDQUOT), " Make room on that disk, or name a folder on another one."
+) | dict.fromkeys(
+    (errno.EACCES, errno.EPERM, errno.EROFS), " Name another place, or ask for the right to use it."
+)
+"""What helps against an error of the operating system."""
+
+
+def _kept(arguments: argparse.Namespace | None) -> str:
+    """What commands that do runs have done already."""
+    runs = hasattr(arguments, "skip_failed")
+    return " Finished runs are kept; the same command resumes." if runs else ""
 
 
 class Parser(argparse.ArgumentParser):
@@ -116,6 +142,11 @@ class Parser(argparse.ArgumentParser):
             self.print_help(sys.stderr)
             self.exit(USAGE)
         self.exit(USAGE, f"{self.prog}: {message}\n`{self.prog} --help` explains.\n")
+
+    def refuse(self, word: str) -> NoReturn:
+        """A word that the command does not take, with the nearest option that it does."""
+        near = difflib.get_close_matches(word.partition("=")[0], self._option_string_actions, 1)
+        self.error(f"{word!r} has no meaning here.{f' Did you mean {near[0]!r}?' if near else ''}")
 
 
 def parser() -> argparse.ArgumentParser:
@@ -137,7 +168,7 @@ def parser() -> argparse.ArgumentParser:
         )
         for part in parts:
             part(sub)
-        sub.set_defaults(command=function)
+        sub.set_defaults(command=function, parser=sub)
         return sub
 
     sub = command("list", listing.list_, "models, datasets, tables and figures that exist")
@@ -333,7 +364,7 @@ def parser() -> argparse.ArgumentParser:
         "--budget",
         type=budget,
         default="2m",
-        help="how long to do missing runs before the table is shown: 2m (default), 3h, or all",
+        help="how long to do missing runs before the table is shown: 2m (default), 3h, all, or none",
     )
     quick(sub)
     sub.add_argument("--models", type=names, help="only these models")

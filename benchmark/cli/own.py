@@ -15,6 +15,7 @@ from benchmark.cli.arguments import (
     RESULTS,
     budget,
     check_folder,
+    check_results,
     data_refs,
     how_of,
     means_of,
@@ -27,8 +28,9 @@ from benchmark.cli.arguments import (
     tell_failures,
 )
 from benchmark.cli.codes import FAILED, GAPS, OK
-from benchmark.progress import say
+from benchmark.progress import say, waiting
 from benchmark.protocol.spec import DataRef, UserError
+from benchmark.text import counted
 
 if TYPE_CHECKING:
     from benchmark.runner.fitted import Explanation
@@ -90,7 +92,7 @@ def rank(arguments: argparse.Namespace) -> int:
         for name in [*arguments.models, *([arguments.against] if arguments.against else [])]
     }
     wanted = ranking.recipe([canonical[name] for name in arguments.models], data, arguments.metric)
-    check_folder(arguments.to)
+    check_folder(arguments.to, "--to")
     refuse_foreign(arguments.to / "index.html", "protogate-benchmark")
     store = own_store(arguments)
     means = means_of(arguments, store)
@@ -102,7 +104,7 @@ def rank(arguments: argparse.Namespace) -> int:
         failures = report.failures
         if report.unfinished:
             say(
-                f"The budget is used up with {report.unfinished} runs to do; the same command resumes, "
+                f"The budget is used up with {counted(report.unfinished, 'run')} to do; the same command resumes, "
                 f"and --budget all does everything."
             )
     against = canonical[arguments.against] if arguments.against else None
@@ -128,13 +130,18 @@ def export(arguments: argparse.Namespace) -> int:
     features, seconds, checksums. The shipped records are among them, in a wheel too, unless --own."""
     from benchmark.runner.frame import check_ending, write
     from benchmark.runner.load import load_records
+    from benchmark.runner.shipped import own_folder
 
     check_ending(arguments.file)
     refuse_foreign(arguments.file, "split_sha256")
     folder = None if arguments.results is RESULTS else arguments.results
-    frame = load_records(folder, shipped=not arguments.own)
-    write(frame, arguments.file)
-    print(f"{arguments.file}: {len(frame)} runs of {frame['model'].nunique()} models")
+    if folder is not None or arguments.own:
+        check_results(folder or own_folder())
+    with waiting("reading the records"):
+        frame = load_records(folder, shipped=not arguments.own)
+        write(frame, arguments.file)
+    models = counted(frame["model"].nunique(), "model")
+    print(f"{arguments.file}: {counted(len(frame), 'run')} of {models}")
     return OK
 
 
@@ -177,10 +184,11 @@ def fit(arguments: argparse.Namespace) -> int:
     cell = Cell(entry, data, overrides)
     setting = own_store(arguments).setting(cell, "own", "base", "default")
     assert setting is not None
-    check_folder(arguments.to)
+    check_folder(arguments.to, "--to")
     refuse_foreign(arguments.to / "model.json", "arrays_sha256")
     say(f"Fitting {cell.model} on {arguments.data}, with {setting.origin} settings.")
-    about, arrays = fit_cell(cell, setting.params)
+    with waiting("fitting"):
+        about, arrays = fit_cell(cell, setting.params)
     save(about, arrays, arguments.to)
     print(
         f"{arguments.to}: {cell.model} on {len(about.ids)} samples and {len(about.features)} features "
@@ -220,6 +228,8 @@ def explain(arguments: argparse.Namespace) -> int:
     from benchmark.runner import fitted as keeping
 
     fitted = keeping.read(arguments.model)
+    if arguments.to:
+        check_folder(arguments.to, "--to")
     new = keeping.new_samples(fitted, arguments.table)
     for note in new.notes:
         say(f"{arguments.table}: {note}.")
@@ -232,7 +242,6 @@ def explain(arguments: argparse.Namespace) -> int:
         from benchmark.figures.explanation import write
         from benchmark.protocol.spec import folder_name
 
-        check_folder(arguments.to)
         for one in found:
             name = folder_name(f"explain-{one.prediction.id}")
             say(f"drawn: {', '.join(map(str, write(one, name, arguments.to)))}")

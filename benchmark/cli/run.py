@@ -88,7 +88,8 @@ def run(arguments: argparse.Namespace) -> int:
     from benchmark.runner.campaign import run_missing
     from benchmark.runner.summary import FORMATS, summarise
 
-    cells, protocol = cells_of(arguments), protocol_of(arguments)
+    protocol = protocol_of(arguments)
+    cells = cells_of(arguments, protocol)
     means = means_of(arguments, store_of(arguments, cells))
     sources = SETTINGS[arguments.settings]
     chosen = [(cell, means.store.setting(cell, *sources)) for cell in cells]
@@ -152,7 +153,8 @@ def tune(arguments: argparse.Namespace) -> int:
     from benchmark.runner.tune import require_search
     from benchmark.runner.tune import tune as choose
 
-    cells, protocol = cells_of(arguments), protocol_of(arguments)
+    protocol = protocol_of(arguments)
+    cells = cells_of(arguments, protocol)
     means = means_of(arguments, store_of(arguments, cells))
     require_search(cells)
     searched = [cell for cell in cells if cell.search]

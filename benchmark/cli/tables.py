@@ -9,7 +9,7 @@ import textwrap
 import time
 from typing import TYPE_CHECKING, Any
 
-from benchmark.cli.arguments import means_of, tell_failures
+from benchmark.cli.arguments import check_folder, check_results, means_of, tell_failures
 from benchmark.cli.codes import FAILED, GAPS, OK
 from benchmark.cli.listing import table_list
 from benchmark.progress import say
@@ -26,8 +26,7 @@ def status(arguments: argparse.Namespace) -> int:
     file that is not a record. With a table: what it needs and what is missing."""
     from benchmark.tables.status import counts, needed, to_text
 
-    if not arguments.results.is_dir():
-        raise UserError(f"There is no results folder {arguments.results}; --results names another.")
+    check_results(arguments.results)
     if arguments.table:
         rows, complete = needed(table_name(arguments.table), arguments.results)
     else:
@@ -70,22 +69,26 @@ def _as_asked(built: Table, arguments: argparse.Namespace) -> str:
 def figure(arguments: argparse.Namespace) -> int:
     """Draw figures of the paper, and some that it does not have, from the records that exist; trains
     nothing. The paper's own numbers stand beside ours, and a grey note names what is missing. Exit
-    code 3 if a figure has no records to draw from."""
+    code 3 if the records do not allow to draw one."""
     from benchmark import figures
     from benchmark.progress import Progress
 
     every = arguments.names == ["all"]
     names = list(figures.FIGURES) if every else [figure_name(text) for text in arguments.names]
-    missing = []
-    with Progress(len(names) if len(names) > 1 else 0, "figures") as progress:
+    check_results(arguments.results)
+    check_folder(arguments.to, "--to")
+    drawn, missing = [], []
+    with Progress(len(names), "figures") as progress:
         for name in names:
             try:
                 files = figures.write(name, arguments.results, arguments.to)
             except UserError as error:
                 missing.append(f"{name}: {error}")
             else:
-                print(f"{name}: {', '.join(map(str, files))}")
+                drawn.append(f"{name}: {', '.join(map(str, files))}")
             progress.step(name)
+    for line in drawn:  # a bar would take them to stderr
+        print(line)
     for message in missing:
         say(message)
     return GAPS if missing else OK
@@ -98,9 +101,9 @@ def report(arguments: argparse.Namespace) -> int:
     from benchmark import report as reports
     from benchmark.progress import Progress
 
-    if not arguments.results.is_dir():
-        raise UserError(f"There is no results folder {arguments.results}; --results names another.")
-    with Progress(reports.steps(arguments.all), "report", after=2.0) as progress:
+    check_results(arguments.results)
+    check_folder(arguments.to, "--to")
+    with Progress(reports.steps(arguments.all), "report") as progress:
         write = reports.write_reports if arguments.all else reports.write_page
         *_, page = write(arguments.results, arguments.to, progress.step)
     print(page)
@@ -119,10 +122,11 @@ def reproduce(arguments: argparse.Namespace) -> int:
     from benchmark.tables.reproduce import fill
 
     name = table_name(arguments.table)
+    check_folder(arguments.reports, "--reports")
     means = means_of(arguments, Store(arguments.results))
     if arguments.budget is not None:
         means = replace(means, deadline=time.monotonic() + arguments.budget)
-        say(f"At most {arguments.budget:g} seconds of runs, then the table; --budget changes it.")
+        say(f"At most {arguments.budget:g} s of runs, then the table; --budget changes it.")
     failures: list[dict[str, Any]] = []
     try:
         failures = fill(name, means, arguments.models, arguments.datasets, arguments.quick)
@@ -142,6 +146,8 @@ def reproduce(arguments: argparse.Namespace) -> int:
 
 def table_name(text: str) -> str:
     name = f"table{text}" if text.isdigit() else text
+    if name.startswith("figure"):
+        raise UserError(f"{name} is no table; `python -m benchmark figure {name}` draws figures.")
     if name not in catalogue():
         registry.check_name("table", name, [table["name"] for table in table_list()])
         raise UserError(f"{name} describes; there are no runs behind it. `table` shows it.")

@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from benchmark.datasets.raw import Raw
 from benchmark.protocol.spec import UserError
+from benchmark.text import counted
 
 Floats = npt.NDArray[np.float64]
 
@@ -71,7 +72,7 @@ def make(name: str, raw: Raw, source: str) -> Dataset:
     notes = list(raw.notes)
     constant = int((np.fmin.reduce(X, axis=0) == np.fmax.reduce(X, axis=0)).sum())
     if constant:
-        notes.append(f"{constant} constant columns kept")
+        notes.append(f"{counted(constant, 'constant column')} kept")
     for array in (X, y, *raw.relevant.values()):
         array.setflags(write=False)
     assert raw.scale in ("standard", "none")

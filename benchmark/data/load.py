@@ -159,6 +159,12 @@ def _check_splits(
     sizes = dict(zip(data.classes, np.bincount(rows).tolist(), strict=True))
     if data.groups is None:
         table.check_folds(file, target, sizes, folds if data.test is None else None, valid_size)
+    elif data.test is None:
+        groups = {
+            name: len(np.unique(data.groups[data.y == code]))
+            for code, name in enumerate(data.classes)
+        }
+        table.check_groups(file, target, groups, folds)
     # Only where rows are not drawn one by one can some splits fail and others not.
     several = data.groups is not None or data.gaps
     for repeat in range(repeats if several else 1):

@@ -18,6 +18,7 @@ from benchmark.files import write_atomic
 from benchmark.protocol import stored
 from benchmark.protocol.plan import Cell
 from benchmark.protocol.spec import digest
+from benchmark.text import counted
 
 EDITIONS = ("rule", "recovered")
 EDITION_NAMES = {"rule": "paper's rule", "recovered": "recovered settings"}
@@ -78,12 +79,8 @@ class Choice:
             finalists = sum(c.runs == chosen for c in self.candidates)
             return f"chosen on {fewest} splits, {_count(finalists)} on {chosen}"
         if self.method == "halving":
-            return f"chosen by successive halving from {_plural(fewest, 'split')}"
-        return f"chosen on {_plural(chosen, 'split')}"
-
-
-def _plural(number: int, noun: str) -> str:
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+            return f"chosen by successive halving from {counted(fewest, 'split')}"
+        return f"chosen on {counted(chosen, 'split')}"
 
 
 def _count(finalists: int) -> str:

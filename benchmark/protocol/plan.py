@@ -17,9 +17,12 @@ from benchmark.protocol.registry import (
     model_ref,
     models,
 )
-from benchmark.protocol.spec import FOLDS, REPEATS, DataRef, RunSpec, folder_name
+from benchmark.protocol.spec import FOLDS, REPEATS, DataRef, RunSpec, UserError, folder_name
 
 Split = tuple[int, int]
+
+MOST = 10_000
+"""More splits, workers or tables than this are a slip of the keyboard, and would fill the memory."""
 
 
 @dataclass(frozen=True)
@@ -28,6 +31,14 @@ class Protocol:
 
     repeats: int = REPEATS
     folds: int = FOLDS
+
+    def __post_init__(self) -> None:
+        if self.folds < 2:
+            raise UserError(f"At least 2 folds are needed (--folds), got {self.folds}.")
+        if self.repeats < 1:
+            raise UserError(f"At least 1 repeat is needed (--repeats), got {self.repeats}.")
+        if (splits := self.repeats * self.folds) > MOST:
+            raise UserError(f"--repeats times --folds must be at most {MOST} splits, got {splits}.")
 
     def splits(self) -> list[Split]:
         return [(r, f) for r in range(self.repeats) for f in range(self.folds)]

@@ -14,6 +14,7 @@ import inspect
 import itertools
 import math
 import os
+import re
 import tomllib
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
@@ -318,7 +319,13 @@ def check_name(kind: str, name: str, known: Iterable[str]) -> None:
 def _hint(name: str, known: Iterable[str]) -> str:
     by_lower = {one.lower(): one for one in known}
     near = difflib.get_close_matches(name.lower(), by_lower, n=1, cutoff=0.5)
+    # Another number is another thing: nobody who asks for Table 0 means Table 20.
+    near = [one for one in near if _wordy(one) != _wordy(name.lower())]
     return f" Did you mean {by_lower[near[0]]!r}?" if near else ""
+
+
+def _wordy(name: str) -> str:
+    return re.sub(r"\d", "", name)
 
 
 def find_model(name: str) -> ModelEntry | None:

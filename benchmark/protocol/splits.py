@@ -92,19 +92,19 @@ def _outer(
         return cut
     per_class = [len(np.unique(groups[y == c])) for c in np.unique(y)]
     if (fewest := min(per_class)) < folds:
-        fewer = f"Ask for --folds {fewest}, or leave" if fewest > 1 else "Leave"
+        fewer = f"Ask for --folds {fewest}, or merge" if fewest > 1 else "Merge"
         raise UserError(
             f"the classes have rows in {per_class} groups, and {folds} folds need {folds} groups of every "
-            f"class, because no group is in two parts (--groups). {fewer} rare classes out with "
-            f"--min-class."
+            f"class, because no group is in two parts (--groups). {fewer} classes of few "
+            f"groups, or remove their rows from the table."
         )
     rest, test = _folds(y, groups, folds, repeat)[fold]
     if missing := _missing(y, rest) + _missing(y, test):
         raise UserError(
             f"in repeat {repeat}, fold {fold}, classes of {np.bincount(y).tolist()} rows in {per_class} "
             f"groups cannot be spread over {folds} folds without a group in two of them; a part would "
-            f"miss {len(missing)} of the classes. Ask for fewer folds with --folds, or leave rare classes "
-            f"out with --min-class."
+            f"miss {len(missing)} of the classes. Ask for fewer folds with --folds, or merge classes of "
+            f"few groups or remove their rows from the table."
         )
     return rest, test
 
@@ -123,8 +123,8 @@ def _grouped(
         raise UserError(
             f"the rows that are not tested are in {len(np.unique(groups[rest]))} groups, and none can "
             f"be kept for validation without the loss of a class from training: classes of "
-            f"{np.bincount(y[rest]).tolist()} rows. Groups have to be smaller, or rare classes left out "
-            f"with --min-class."
+            f"{np.bincount(y[rest]).tolist()} rows. Groups have to be smaller, or classes of few groups "
+            f"merged or removed from the table."
         )
     return min(found, key=lambda pair: len(_missing(y, pair[1])))
 

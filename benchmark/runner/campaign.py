@@ -39,6 +39,12 @@ class Means:
     told: set[str] = field(default_factory=set)
     """Datasets that the person at the terminal has been told about; once is enough."""
 
+    def __post_init__(self) -> None:
+        if self.jobs < 0:
+            raise UserError(
+                f"jobs is how many runs are done side by side, or 0 for inside this process; got {self.jobs}."
+            )
+
 
 @dataclass
 class Report:

@@ -59,6 +59,7 @@ def connect(address: str, limits: Limits, keep: Collection[str]) -> Iterator[Clu
         raise UserError(f"--dask takes an address such as tcp://10.0.0.1:8786, got {address!r}.")
     _silence()
     _check_tls(address)
+    say(f"Connecting to {address}.")  # which takes a while where nobody answers
     try:
         client: Any = Client(address, timeout="15s", set_as_default=False)  # type: ignore[no-untyped-call]
     except (OSError, TimeoutError, ValueError, TypeError, RuntimeError) as error:

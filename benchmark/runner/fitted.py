@@ -310,7 +310,8 @@ def explain(fitted: Fitted, new: New, samples: Sequence[str] | None) -> list[Exp
     places = {id: i for i, id in enumerate(new.ids)}
     for name in samples or ():
         if name not in places:
-            shown = ", ".join(new.ids[:8]) + (" ..." if len(new.ids) > 8 else "")
+            shown = ", ".join(new.ids[:8])
+            shown += f" and {len(new.ids) - 8} more" if len(new.ids) > 8 else ""
             raise UserError(f"There is no sample {name!r} in the table. It has {shown}.")
     chosen = [places[name] for name in samples] if samples else list(places.values())
     predictions = predict(fitted, New(new.X[chosen], [new.ids[i] for i in chosen], []))

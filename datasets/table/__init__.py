@@ -20,10 +20,12 @@ from .features import codes_of, note_ids, note_twins, numbers_of
 from .files import read_one
 from .labels import (
     check_folds,
+    check_groups,
     check_labels,
     check_plain,
     check_target,
     clean_labels,
+    note_alike,
     note_rare,
     note_words,
 )
@@ -41,7 +43,7 @@ from .roles import (
     without_dropped,
 )
 
-__all__ = ["Samples", "check_folds", "read", "read_new"]
+__all__ = ["Samples", "check_folds", "check_groups", "read", "read_new"]
 
 
 def read(
@@ -78,7 +80,7 @@ def read(
         roles = filter(None, [target, id, groups, split])
         raise UserError(f"{named} has no feature besides {listed(roles)}.")
     check_plain(named, target, y)
-    y = clean_labels(y)
+    y = clean_labels(y, notes)
     check_labels(named, target, y)
     if min_class is not None:
         kept = common(named, target, y, tested, min_class, notes)
@@ -90,6 +92,7 @@ def read(
     if tested is not None:
         check_tested(named, target, y, tested, grouped, notes)
     note_words(y, notes)
+    note_alike(y, notes)
     note_rare(y, tested, valid_size, notes)
     names = [str(name) for name in frame.columns]
     note_ids(names, X, notes)
@@ -128,7 +131,8 @@ def read_new(
     missing = [name for name in features if name not in frame.columns]
     if missing:
         raise UserError(
-            f"{path} has no columns {listed(missing)}: {len(missing)} of the {len(features)} features "
+            f"{path} has no {'column' if len(missing) == 1 else 'columns'} {listed(missing)}: "
+            f"{len(missing)} of the {len(features)} features "
             f"that the model was fitted on. It takes a table with the same columns, in any order."
         )
     extra = [name for name in frame.columns if name not in set(features)]

@@ -6,17 +6,44 @@ import hashlib
 import warnings
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 
 from benchmark.protocol.spec import UserError
+from benchmark.text import counted
 
 from .names import MAX_CLASSES, label, listed
 
 MAX_SQUARED = 1e150
 """Values up to which a standard deviation can be computed: squares above it leave double precision."""
+
+
+class Remedies(NamedTuple):
+    """What helps against values that cannot be taken."""
+
+    texts: str
+    gaps: str
+    infinite: str
+    range: str
+
+
+TABLE = Remedies(
+    "Leave {them} out with --drop; if {they} categories, --encode onehot makes a column of each "
+    "(numbers need points for decimals)",
+    "Remove the rows or columns (--drop), or fill the gaps in each run with the median of its training "
+    "rows: --impute median",
+    "Remove or replace them",
+    "Correct it, change the unit or take logarithms; or leave the columns out with --drop",
+)
+SAMPLES = Remedies(
+    "The model was fitted on numbers there; correct them, or leave these rows out",
+    "Fill them in, or leave these rows out; a model takes gaps if it was fitted with --impute median",
+    "Replace them, or leave these rows out",
+    "Correct it, or leave these rows out; the units are those of the table that the model was fitted on",
+)
+"""Of new samples, the columns and their treatment are the model's."""
 
 
 def numbers_of(
@@ -29,8 +56,9 @@ def numbers_of(
 ) -> tuple[np.ndarray[Any, Any], dict[str, tuple[str, ...]]]:
     """All features as float64, or a complaint that names the columns; and the categories behind codes.
 
-    `whole` is false for rows of which some column may well be empty.
+    `whole` is false for new samples, of which some column may well be empty.
     """
+    remedies = TABLE if whole else SAMPLES
     text: list[str] = []
     parsed: list[str] = []
     flags: list[str] = []
@@ -49,10 +77,13 @@ def numbers_of(
                 columns[name] = numbers
     categories = _categories(path, frame[text]) if encode else {}
     if text and not encode:
+        one = len(text) == 1
+        remedy = remedies.texts.format(
+            them="it" if one else "them", they="it holds" if one else "they hold"
+        )
         raise UserError(
-            f"{path} has {len(text)} columns that are not numbers: {listed(text)}. Leave them out "
-            f"with --drop; if they are categories, --encode onehot makes a column of each (numbers need "
-            f"points for decimals)."
+            f"{path} has {counted(len(text), 'column')} that {'is' if one else 'are'} not numbers: "
+            f"{listed(text)}.{_example(frame[text])} {remedy}."
         )
     for name, levels in categories.items():
         places = {level: float(i) for i, level in enumerate(levels)}
@@ -66,14 +97,15 @@ def numbers_of(
         notes.append(f"categories, each a column if a training row has it: {listed(shown)}")
     frame = frame.assign(**columns) if columns else frame
     X: np.ndarray[Any, Any] = frame.to_numpy(dtype=np.float64, na_value=np.nan)
-    _check_finite(path, frame.columns, X, impute, whole)
+    _check_finite(path, frame.columns, X, impute, whole, remedies)
     gaps = np.isnan(X)
     if gaps.any() and whole:
         notes.append(
-            f"{gaps.sum()} missing values in {gaps.any(axis=0).sum()} columns, filled in each run with "
+            f"{counted(gaps.sum(), 'missing value')} in {counted(gaps.any(axis=0).sum(), 'column')}, "
+            f"filled in each run with "
             f"the median of its training rows" + " (a missing category is none)" * bool(categories)
         )
-    _check_scalable(path, frame.columns, X if not gaps.any() else _filled(X))
+    _check_scalable(path, frame.columns, X if not gaps.any() else _filled(X), remedies)
     return X, categories
 
 
@@ -124,27 +156,42 @@ def _parsed(column: pd.Series[Any]) -> pd.Series[Any] | None:
         column.dtype == object or isinstance(column.dtype, pd.StringDtype | pd.CategoricalDtype)
     ):
         return None
-    given = column.notna()
-    numbers = pd.to_numeric(column.astype(str).str.strip().where(given), errors="coerce")
-    return None if bool((numbers.isna() & given).any()) else numbers.astype(float)
+    numbers = _read_numbers(column)
+    return None if bool((numbers.isna() & column.notna()).any()) else numbers.astype(float)
+
+
+def _read_numbers(column: pd.Series[Any]) -> pd.Series[Any]:
+    texts = column.astype(str).str.strip().where(column.notna())
+    numbers: pd.Series[Any] = pd.to_numeric(texts, errors="coerce")
+    return numbers
+
+
+def _example(frame: pd.DataFrame) -> str:
+    """Of the columns with texts, the one that is nearest to numbers: a slip is found by its row."""
+    odd = {name: frame[name].notna() & _read_numbers(frame[name]).isna() for name in frame.columns}
+    name = min(odd, key=lambda name: int(odd[name].sum()))
+    row = int(odd[name].to_numpy().argmax())
+    rest = "; a gap is an empty cell or NA" if odd[name].sum() < len(frame) / 2 else ""
+    return f" In row {row + 1}, {name!r} is {str(frame[name].iloc[row])[:40]!r}{rest}."
 
 
 def _check_finite(
-    path: str, names: pd.Index, X: np.ndarray[Any, Any], impute: bool, whole: bool
+    path: str,
+    names: pd.Index,
+    X: np.ndarray[Any, Any],
+    impute: bool,
+    whole: bool,
+    remedies: Remedies,
 ) -> None:
-    no_gaps = (
-        "Remove the rows or columns (--drop), or fill the gaps in each run with the median of its "
-        "training rows: --impute median"
-    )
     kinds: list[tuple[str, Callable[..., Any], str]] = [
-        ("infinite", np.isinf, "Remove or replace them")
+        ("infinite value", np.isinf, remedies.infinite)
     ]
     if not impute:
-        kinds.insert(0, ("missing", np.isnan, no_gaps))
+        kinds.insert(0, ("missing value", np.isnan, remedies.gaps))
     elif whole and len(empty := np.flatnonzero(np.isnan(X).all(axis=0))):
         raise UserError(
-            f"{path} has {len(empty)} columns without any value: {listed(names[empty])}. There is "
-            f"nothing to impute them with; leave them out with --drop."
+            f"{path} has {counted(len(empty), 'column')} without any value: {listed(names[empty])}. There "
+            f"is no median to fill in (--impute); leave out with --drop what has no values."
         )
     for what, bad, remedy in kinds:
         counts = bad(X).sum(axis=0)
@@ -153,12 +200,14 @@ def _check_finite(
             shown = ", ".join(f"{names[j]!r}: {counts[j]}" for j in worst[:5])
             more = f" and {len(worst) - 5} more" if len(worst) > 5 else ""
             raise UserError(
-                f"{path} has {counts.sum()} {what} values in {len(worst)} columns ({shown}{more}). "
+                f"{path} has {counted(counts.sum(), what)} in {counted(len(worst), 'column')} ({shown}{more}). "
                 f"{remedy}."
             )
 
 
-def _check_scalable(path: Path | str, names: pd.Index, X: np.ndarray[Any, Any]) -> None:
+def _check_scalable(
+    path: Path | str, names: pd.Index, X: np.ndarray[Any, Any], remedies: Remedies
+) -> None:
     """No value may leave single precision once it is z-scored on other rows."""
     largest = np.maximum(X.max(axis=0), -X.min(axis=0))
     least = np.min(np.abs(X), axis=0, where=X != 0, initial=np.inf)
@@ -169,9 +218,8 @@ def _check_scalable(path: Path | str, names: pd.Index, X: np.ndarray[Any, Any]) 
         shown = ", ".join(f"{names[j]!r}: {value:g}" for j, value in list(found.items())[:5])
         more = f" and {len(found) - 5} more" if len(found) > 5 else ""
         raise UserError(
-            f"{path} has {len(found)} columns with a value that is out of range for single "
-            f"precision when scaled by the other values ({shown}{more}). Correct it, change the "
-            f"unit or take logarithms; or leave the columns out with --drop."
+            f"{path} has {counted(len(found), 'column')} with a value that is out of range for single "
+            f"precision when scaled by the other values ({shown}{more}). {remedies.range}."
         )
 
 

@@ -20,7 +20,9 @@ import pandas as pd
 from benchmark.datasets import arff
 
 from benchmark.protocol.spec import UserError
+from benchmark.text import counted
 
+from .labels import note_blanks
 from .names import GAPS, GAPS_OR_CLASSES, listed
 
 LARGE = 100e6
@@ -31,15 +33,18 @@ MAX_DENSE = 2e9
 
 
 def read_one(
-    path: Path, target: str | None, transpose: bool, notes: list[str]
+    path: Path, target: str | None, transpose: bool, notes: list[str], tested: bool = False
 ) -> tuple[pd.DataFrame, list[str] | None]:
-    """A file as a table with a row per sample; of a transposed one, its samples' names, too."""
+    """A file as a table with a row per sample; of a transposed one, its samples' names, too.
+
+    `tested` is a test set, which is read as the table that it belongs to.
+    """
     size = path.stat().st_size
     if size == 0:
         raise UserError(f"{path} is empty.")
     if size > LARGE:
         print(f"Reading {path.name} ({size / 1e6:.0f} MB), please wait.", file=sys.stderr)
-    frame = _read_frame(path, target, transpose)
+    frame = _read_frame(path, target, transpose, notes)
     if transpose and not _holds_arrays(path):
         _check_columns(path, frame)
         return _transposed(path, frame, target)
@@ -47,7 +52,8 @@ def read_one(
     frame = _without_index(frame, notes)
     _check_columns(path, frame)
     frame.columns = pd.Index([str(name) for name in frame.columns])
-    _hint_transpose(path, frame, first, target)
+    if not tested:
+        _hint_transpose(path, frame, first, target)
     return frame, None
 
 
@@ -55,9 +61,9 @@ def _holds_arrays(path: Path) -> bool:
     return path.suffix.lower() in (".mat", ".npz")
 
 
-def _read_frame(path: Path, target: str | None, transpose: bool = False) -> pd.DataFrame:
+def _read_frame(path: Path, target: str | None, transpose: bool, notes: list[str]) -> pd.DataFrame:
     """One column per feature, and the target among them; transposed, a text file as it is written."""
-    text = _read_words if transpose else partial(_read_text, target=target)
+    text = _read_words if transpose else partial(_read_text, target=target, notes=notes)
     readers: dict[str, Callable[[Path], pd.DataFrame]] = {
         ".csv": text,
         ".tsv": text,
@@ -87,7 +93,10 @@ def _read_frame(path: Path, target: str | None, transpose: bool = False) -> pd.D
         detail = " ".join(str(error).split())[:200]
         raise UserError(f"{path} cannot be read as {suffix}: {detail}") from error
     if frame.empty:
-        raise UserError(f"{path} has {len(frame)} rows and {frame.shape[1]} columns.")
+        raise UserError(
+            f"{path} has {counted(len(frame), 'row')} and {counted(frame.shape[1], 'column')}; a row per "
+            f"sample is needed, and a column per feature."
+        )
     return frame
 
 
@@ -128,15 +137,17 @@ def _separated(path: Path) -> tuple[str, list[str]]:
         return separator, [name.strip() for name in next((row for row in rows if row), [])]
 
 
-def _read_text(path: Path, target: str | None) -> pd.DataFrame:
+def _read_text(path: Path, target: str | None, notes: list[str]) -> pd.DataFrame:
     """Columns with the types that their values have."""
     separator, names = _separated(path)
     # The target is read behind a sign, or pandas would take a class called "None" for a gap.
-    signed = {names.index(target): lambda text: f"={text.strip()}"} if target in names else {}
+    signed = {names.index(target): lambda text: f"={text}"} if target in names else {}
     frame = _read_csv(path, separator, na_values=["?"], low_memory=False, converters=signed)
     frame.columns = pd.Index(names)
     for position in signed:
-        frame.isetitem(position, _text_labels(frame.iloc[:, position].str[1:]))
+        written = frame.iloc[:, position].str[1:]
+        note_blanks(written, notes)
+        frame.isetitem(position, _text_labels(written.str.strip()))
     return frame
 
 
@@ -149,18 +160,31 @@ def _read_words(path: Path) -> pd.DataFrame:
 
 
 def _read_csv(path: Path, separator: str, **words: Any) -> pd.DataFrame:
-    with warnings.catch_warnings():
-        # Rows longer than the header: pandas would only warn, and lose the last columns.
-        warnings.simplefilter("error", pd.errors.ParserWarning)
-        frame: pd.DataFrame = pd.read_csv(
-            path,
-            sep=separator,
-            encoding="utf-8-sig",
-            skipinitialspace=True,
-            index_col=False,
-            **words,
-        )
-        return frame
+    try:
+        with warnings.catch_warnings():
+            # Rows longer than the header: pandas would only warn, and lose the last columns.
+            warnings.simplefilter("error", pd.errors.ParserWarning)
+            frame: pd.DataFrame = pd.read_csv(
+                path,
+                sep=separator,
+                encoding="utf-8-sig",
+                skipinitialspace=True,
+                index_col=False,
+                **words,
+            )
+            return frame
+    except pd.errors.EmptyDataError as error:
+        raise UserError(f"{path} has blank lines only; a row of names comes first.") from error
+    except (pd.errors.ParserError, pd.errors.ParserWarning) as error:
+        ragged = re.search(r"Expected (\d+) fields in line (\d+), saw (\d+)", str(error))
+        if ragged is None and "does not match length of data" not in str(error):
+            raise
+        where = f"line {ragged[2]} has {ragged[3]} values" if ragged else "rows have more values"
+        than = f"and the line of names has {ragged[1]}" if ragged else "than there are names"
+        raise UserError(
+            f"{path} is ragged: {where} {than}. Name every column, and put texts that hold a "
+            f"{separator!r} in quotes."
+        ) from error
 
 
 def _transposed(

@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 
 from benchmark.protocol.spec import FOLDS, VALID_SIZE, UserError
+from benchmark.text import counted
 
 from .names import GAPS_OR_CLASSES, MAX_CLASSES, listed
 
@@ -27,21 +28,43 @@ def check_plain(path: Path | str, target: str, y: pd.Series[Any]) -> None:
             )
 
 
-def clean_labels(y: pd.Series[Any]) -> pd.Series[Any]:
+def clean_labels(y: pd.Series[Any], notes: list[str]) -> pd.Series[Any]:
     """Texts without blanks around them; categories as what they stand for."""
     if isinstance(y.dtype, pd.CategoricalDtype):
         y = y.astype(y.cat.categories.dtype)
     if y.dtype == object or isinstance(y.dtype, pd.StringDtype):
+        note_blanks(y, notes)
         y = y.map(lambda label: label.strip() if isinstance(label, str) else label)
         y = y.mask(y == "")
     return y
+
+
+def note_blanks(written: pd.Series[Any], notes: list[str]) -> None:
+    """Name the classes whose labels are written with and without blanks around them."""
+    texts = {label for label in written.unique() if isinstance(label, str)}
+    if padded := sorted({text.strip() for text in texts if text != text.strip()} & texts - {""}):
+        notes.append(
+            f"blanks around labels are left out, which makes one class of {listed(padded)}"
+        )
+
+
+def note_alike(y: pd.Series[Any], notes: list[str]) -> None:
+    """Name labels that may be one class in two spellings; nobody but the user knows."""
+    spellings: dict[str, list[str]] = {}
+    for text in sorted(label for label in y.unique() if isinstance(label, str)):
+        spellings.setdefault(" ".join(text.casefold().split()), []).append(text)
+    for texts in spellings.values():
+        if len(texts) > 1:
+            notes.append(
+                f"labels that differ only by case or blanks are different classes: {listed(texts)}"
+            )
 
 
 def check_labels(path: str, target: str, y: pd.Series[Any]) -> None:
     missing = int(y.isna().sum())
     if missing:
         raise UserError(
-            f"{missing} of {len(y)} rows of {path} have no {target!r}. Remove these rows."
+            f"{path} has {counted(missing, 'row')} of {len(y)} without {target!r}. Remove them."
         )
 
 
@@ -50,8 +73,8 @@ def check_target(path: str, target: str, y: pd.Series[Any]) -> None:
     sizes = y.value_counts()
     if len(sizes) == 1:
         raise UserError(
-            f"All {len(y)} rows of {path} have {target!r} = {sizes.index[0]!r}; "
-            f"two classes are needed."
+            f"{path} has {counted(len(y), 'row')}, all with {target!r} = {sizes.index[0]!r}; two classes "
+            f"are needed. Name another column with --target, or add rows of another class."
         )
     _check_not_regression(path, target, y, len(sizes))
 
@@ -85,8 +108,8 @@ def check_folds(
         shown = ", ".join(f"{label!r}: {size}" for label, size in list(small.items())[:5])
         need = f"{folds} folds need" if folds else "training and validation need"
         raise UserError(
-            f"{need} {least} rows of every class; {target!r} of {path} has {len(small)} classes with "
-            f"fewer ({shown}). Leave them out with --min-class {least}, merge them"
+            f"{need} {least} rows of every class; {target!r} of {path} has {counted(len(small), 'class')} "
+            f"with fewer ({shown}). Leave them out with --min-class {least}, merge them"
             + (", or ask for fewer folds with --folds." if folds else ".")
         )
     n = sum(sizes.values())
@@ -96,8 +119,22 @@ def check_folds(
         enough = math.ceil(100 * len(sizes) / rest) / 100
         remedy = f"--valid-size {enough:g} is enough" if enough <= 0.5 else "More rows are needed"
         raise UserError(
-            f"{n} rows of {path} give a validation part of {found}, too few for {len(sizes)} classes of "
+            f"{counted(n, 'row')} of {path} give a validation part of {found}, too few for {len(sizes)} classes of "
             f"{target!r}. {remedy}; or leave rare classes out with --min-class, or merge them."
+        )
+
+
+def check_groups(path: Path | str, target: str, sizes: Mapping[str, int], folds: int) -> None:
+    """Classes, given with the number of groups that have rows of them, that reach every fold."""
+    few = {label: size for label, size in sizes.items() if size < folds}
+    if few:
+        shown = ", ".join(f"{label!r}: {size}" for label, size in list(few.items())[:5])
+        fewest = min(few.values())
+        raise UserError(
+            f"{folds} folds need {folds} groups of every class, because no group is in two parts "
+            f"(--groups); {target!r} of {path} has {counted(len(few), 'class')} with fewer ({shown}). "
+            f"Merge them with other classes, or remove their rows from the table"
+            + (f"; or ask for --folds {fewest}." if fewest > 1 else ".")
         )
 
 
@@ -110,7 +147,7 @@ def note_words(y: pd.Series[Any], notes: list[str]) -> None:
     sizes = y.value_counts()
     words = {label: sizes[label] for label in sizes.index if label in GAPS_OR_CLASSES}
     for label, size in words.items():
-        notes.append(f"label {label!r} taken as a class of {size} rows, not as missing")
+        notes.append(f"label {label!r} taken as a class of {counted(size, 'row')}, not as missing")
 
 
 def note_rare(

@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 
 from benchmark.protocol.spec import UserError
+from benchmark.text import counted
 
 from .files import read_one
 from .names import label, listed
@@ -26,18 +27,31 @@ def find_target(path: Path, frame: pd.DataFrame, target: str | None) -> str:
         )
     if target in names:
         return target
-    near = difflib.get_close_matches(target, names, n=3, cutoff=0.5)
-    near += [name for name in names if name.lower() == target.lower() and name not in near]
-    hint = f"Did you mean {listed(near)}?" if near else f"The columns are {listed(names)}."
-    raise UserError(f"{path} has no column {target!r} to predict. {hint}")
+    raise UserError(f"{path} has no column {target!r} to predict. {_hint(target, names)}")
+
+
+def _hint(wrong: str, names: Sequence[str]) -> str:
+    """The columns that may have been meant, else all of them."""
+    near = difflib.get_close_matches(wrong, names, n=3, cutoff=0.5)
+    near += [name for name in names if name.lower() == wrong.lower() and name not in near]
+    return f"Did you mean {listed(near)}?" if near else f"The columns are {listed(names)}."
 
 
 def without_dropped(
     path: Path, frame: pd.DataFrame, target: str, drop: Collection[str], notes: list[str]
 ) -> pd.DataFrame:
-    unknown = [name for name in drop if name not in frame.columns or name == target]
+    if target in drop:
+        raise UserError(
+            f"--drop and --target both name the column {target!r}, which is the one to predict. Leave it "
+            f"out of --drop."
+        )
+    unknown = [name for name in drop if name not in frame.columns]
     if unknown:
-        raise UserError(f"{path} has no features {listed(unknown)} that could be dropped.")
+        named = "column" if len(unknown) == 1 else "columns"
+        raise UserError(
+            f"{path} has no {named} {listed(unknown)} for --drop. "
+            f"{_hint(unknown[0], list(frame.columns))}"
+        )
     if drop:
         notes.append(f"columns left out on request: {listed(drop)}")
     if len(frame.columns) - len(drop) < 2:
@@ -61,16 +75,15 @@ def check_roles(drop: Collection[str], **columns: str | None) -> None:
 def _taken(path: str, frame: pd.DataFrame, column: str, option: str) -> pd.Series[Any]:
     """Take a column out of the table that the option names and that is no feature."""
     if column not in frame.columns:
-        near = difflib.get_close_matches(column, list(frame.columns), n=3, cutoff=0.5)
-        hint = f"Did you mean {listed(near)}?" if near else f"It has {listed(frame.columns)}."
+        hint = _hint(column, list(frame.columns))
         raise UserError(f"{path} has no column {column!r} for {option}. {hint}")
     values = frame.pop(column)
     texts = values.map(lambda value: value if pd.isna(value) else label(value))
     texts = texts.mask(texts == "")
     if missing := int(texts.isna().sum()):
         raise UserError(
-            f"{missing} of {len(texts)} rows of {path} have no {column!r}, which {option} needs in "
-            f"every row. Fill them in, or remove these rows."
+            f"{path} has {counted(missing, 'row')} of {len(texts)} without {column!r}, which {option} "
+            f"needs in every row. Fill them in, or remove these rows."
         )
     return texts
 
@@ -131,16 +144,17 @@ def with_test(
     notes: list[str],
 ) -> tuple[pd.DataFrame, np.ndarray[Any, Any]]:
     """The rows of both files, and which are those of the second."""
-    other, _ = read_one(test, target, transpose, [])
+    other, _ = read_one(test, target, transpose, [], tested=True)
     if target not in other.columns:
         raise UserError(
-            f"{test} has no column {target!r}, which says the class in {path}. It has "
-            f"{listed(other.columns)}."
+            f"{test} has no column {target!r}, which says the class in {path}, so nothing can be scored "
+            f"on its rows. Add it; or keep a model with `fit`, and `predict` gives the classes of such rows."
         )
     missing = [name for name in frame.columns if name not in other.columns]
     if missing:
         raise UserError(
-            f"{test} has no columns {listed(missing)}: {len(missing)} of those of {path}. A test set has "
+            f"{test} has no {'column' if len(missing) == 1 else 'columns'} {listed(missing)}: "
+            f"{len(missing)} of those of {path}. A test set has "
             f"the same columns, in any order; leave out with --drop what only one of them has."
         )
     extra = [n for n in other.columns if n not in set(frame.columns) and n not in drop]
@@ -163,8 +177,8 @@ def check_tested(
     unknown = sorted(set(names[tested]) - set(names[~tested]))
     if unknown:
         raise UserError(
-            f"{target!r} of {path}: {int(np.isin(names[tested], unknown).sum())} test rows are of classes "
-            f"that no training row has: {listed(unknown)}. Correct the labels, or leave such rows out "
+            f"{target!r} of {path}: {counted(int(np.isin(names[tested], unknown).sum()), 'test row')} of "
+            f"classes that no training row has: {listed(unknown)}. Correct the labels, or leave such rows out "
             f"with --min-class 1."
         )
     absent = sorted(set(names[~tested]) - set(names[tested]))
@@ -177,7 +191,8 @@ def check_tested(
         both = sorted(set(named[tested]) & set(named[~tested]))
         if both:
             raise UserError(
-                f"{path}: {len(both)} groups have rows for training and for testing: {listed(both)}. "
+                f"{path}: {counted(len(both), 'group')} with rows for training and for testing: "
+                f"{listed(both)}. "
                 f"Such a test would be too easy; remove these rows from one side."
             )
 
@@ -206,8 +221,8 @@ def common(
         shown = ", ".join(f"{name!r} ({size})" for name, size in list(rare.items())[:8])
         more = f" and {len(rare) - 8} more" if len(rare) > 8 else ""
         notes.append(
-            f"{int(names.isin(list(rare)).sum())} rows left out, of classes with fewer than {least} "
-            f"rows to train on: {shown}{more}"
+            f"{counted(int(names.isin(list(rare)).sum()), 'row')} left out, of classes with fewer than "
+            f"{counted(least, 'row')} to train on: {shown}{more}"
         )
     kept: np.ndarray[Any, Any] = ~names.isin(list(rare)).to_numpy()
     return kept

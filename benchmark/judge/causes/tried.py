@@ -30,6 +30,7 @@ from benchmark.tables.statistics import (
     variance_ratio_p,
 )
 from benchmark.tables.table import Result, Table
+from benchmark.text import counted
 from benchmark.text import mean_std as shown
 
 FEWEST = 5
@@ -80,7 +81,7 @@ class Tried:
         return self.word != TOO_FEW
 
     def text(self, decimals: int) -> str:
-        runs = "" if self.n == RUNS else f" on {self.n} split{'s' * (self.n > 1)}"
+        runs = "" if self.n == RUNS else f" on {counted(self.n, 'split')}"
         spread = "" if self.same_spread else " in the mean, not in the spread"
         word = self.word + spread * (self.word == "equivalent")
         return f"{self.changed}: {shown(self.mean, self.std, decimals)}{runs}, {word}"
