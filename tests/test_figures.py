@@ -177,7 +177,7 @@ def test_every_figure_has_a_module_with_a_name_of_its_own():
     for name in figures.FIGURES:
         assert (folder / f"{name.replace('-', '_')}.py").is_file()
     with pytest.raises(UserError, match="Did you mean 'figure3'"):
-        figures.draw("figure33", ROOT / "results")
+        figures.draw("figur3", ROOT / "results")
 
 
 def test_what_a_user_has_set_for_matplotlib_has_no_say(results):
@@ -629,6 +629,7 @@ def test_ours_are_ranked_below_the_papers(results):
 
 def test_the_verb_draws_what_it_can_and_says_what_is_missing(cli, tmp_path):
     empty, to = tmp_path / "results", tmp_path / "drawn"
+    empty.mkdir()
     # Another seed for the order of sets, which must not show.
     words = ("--results", empty, "--to", to)
     done = cli("figure", "8", "10", *words, check=3, PYTHONHASHSEED="7")
@@ -659,11 +660,12 @@ def test_a_figure_that_cannot_be_drawn_leaves_its_reason_until_it_can(results, t
 
 
 def test_the_verb_writes_a_figure_and_names_the_nearest_to_a_wrong_one(cli, tmp_path):
+    (tmp_path / "results").mkdir()
     words = ("--results", tmp_path / "results", "--to", tmp_path / "figures")
     done = cli("figure", "8", *words, check=0)
     assert "figures/figure8.svg" in done.stdout
     assert (tmp_path / "figures" / "figure8.png").is_file()
-    unknown = cli("figure", "figure33", *words, check=2)
+    unknown = cli("figure", "figur3", *words, check=2)
     assert "Did you mean 'figure3'" in unknown.stderr
 
 
