@@ -17,6 +17,8 @@ def write_atomic(path: Path, content: bytes) -> None:
     try:
         _write(path, content)
     except OSError as error:
+        if error.errno is None:
+            raise
         # A full disk names no file at all, other errors a temporary one that nobody has heard of.
         raise OSError(error.errno, error.strerror, str(path)) from error
 
