@@ -27,7 +27,8 @@ def printed(method, dataset="colon"):
 
 def choose(results, name, params, dataset="colon"):
     cell = Cell(models()[name], data_ref(dataset))
-    tried = [Candidate(point, 0.6, 25) for point in cell.candidates()]
+    points = cell.candidates() if cell.search.grid else [params]
+    tried = [Candidate(point, 0.6, 25) for point in points]
     choice = Choice(name, dataset, "full", 5, 5, 25, cell.entry.revision, search_digest(cell), params,
                     0.6, [], tried, "0" * 64)  # fmt: skip
     write_choice(results, cell, choice)

@@ -80,8 +80,10 @@ def selected(features, spread=0.0, **more):
 
 
 def add_time(results, method, dataset, ms, parameters):
-    taken = Timing(method, dataset, {}, [1.0] * 5, [ms] * 5, parameters, 0.0, {}, {})
-    write_timing(results, cell_of(method, dataset), taken)
+    cell = cell_of(method, dataset)
+    revision = cell.entry.revision
+    taken = Timing(method, dataset, {}, revision, [1.0] * 5, [ms] * 5, parameters, 0.0, {}, {})
+    write_timing(results, cell, taken)
 
 
 def points(axes, filled):
