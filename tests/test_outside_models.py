@@ -153,7 +153,7 @@ def test_the_installed_script_finds_models_of_the_working_folder(tmp_path):
         ),
         ("outside:nothere", "It has: Answers, Broken, .*, logistic, nothing, pipeline"),
         ("nowhere:Model", "'nowhere:Model': there is no module 'nowhere'.* working folder"),
-        ("lacking:Model", "it needs the package 'notinstalled', which is not installed: pip"),
+        ("needy:Model", "it needs the package 'notinstalled', which is not installed: pip"),
         ("outside", "'outside' is a module, and a model is a class of it.* outside:MyModel"),
         ("sklearn.svm", "'sklearn.svm' is a module, .* sklearn.svm:MyModel"),
         ("outside.py", "'outside.py' is a file, .* outside:MyModel"),
@@ -170,7 +170,7 @@ def test_the_installed_script_finds_models_of_the_working_folder(tmp_path):
     ],
 )
 def test_slips_are_named(name, message, tmp_path, monkeypatch):
-    (tmp_path / "lacking.py").write_text("import notinstalled")
+    (tmp_path / "needy.py").write_text("import notinstalled")
     monkeypatch.syspath_prepend(tmp_path)
     with pytest.raises(UserError, match=message):
         model_ref(name)

@@ -45,7 +45,7 @@ def probabilities(found: Any, n_samples: int, n_classes: int, what: str) -> NDAr
     if not np.allclose(sums, 1, atol=TOLERANCE):
         raise UserError(
             f"{what} gave rows that sum to {sums.min():.3g} to {sums.max():.3g}, expected "
-            f"probabilities that sum to 1. Scores that are none belong into decision_function."
+            f"probabilities that sum to 1. Scores that are none belong in decision_function."
         )
     return array
 
