@@ -56,7 +56,7 @@ def table(
     The options are those of the command line; docs/your-own-data.md says what they do.
     """
     return own_table(
-        path, target, [drop] if isinstance(drop, str) else drop, id=id, groups=groups, test=test, split=split, valid_size=valid_size,
+        path, target, _listed(drop), id=id, groups=groups, test=test, split=split, valid_size=valid_size,
         min_class=min_class, transpose=transpose, impute=impute, encode=encode,
     )  # fmt: skip
 
