@@ -402,7 +402,7 @@ def test_rank_differences_come_from_the_runs_of_all_ten(tmp_path):
     lost = judged("never-positive", cells, tmp_path=tmp_path)
     # Nine methods are ranked among themselves, so nothing is final.
     assert lost.word in (SO_FAR, NOT_SO_FAR)
-    assert lost.evidence.endswith("1 of 10 methods are missing")
+    assert lost.evidence.endswith("without 1 of 10 methods")
 
 
 def test_recovered_settings_are_shown_where_they_have_cells_of_their_own():

@@ -126,7 +126,7 @@ class InRuns:
             drawn=True,
             partial=bool(missing),
             edition="recovered" if recovered else "rule",
-            why=f"{missing} of {len(printed)} methods are missing" if missing else "",
+            why=f"without {missing} of {len(printed)} methods" if missing else "",
         )
 
 
