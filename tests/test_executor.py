@@ -13,7 +13,8 @@ import pytest
 from benchmark.protocol.registry import data_ref, make_spec, models
 from benchmark.runner.execute import execute
 from benchmark.runner.executor import run_all
-from benchmark.runner.verify import differences
+from benchmark.runner.machine import BLAS_NEEDS, TORCH_NEEDS, take_kernels
+from benchmark.runner.verify import differences, verify
 from benchmark.runner.worker import Limits, Worker, reply_to
 
 
@@ -62,6 +63,39 @@ def test_the_time_limit_stops_the_run(misbehaving):
     assert outcome.record["status"] == "timeout"
     assert "time limit of 2 s" in outcome.record["error"]["message"]
     assert time.monotonic() - start < 60  # the model would have slept for ten minutes
+
+
+def test_verify_takes_the_kernels_that_a_record_names():
+    """Whatever kernels the libraries would take here: bits are those of the record's."""
+    spec = make_spec(models()["tabnet"], data_ref("syn1"), {"epochs": 3}, 0, 0)
+    pairs = [("Haswell", "AVX2"), ("SkylakeX", "AVX512")]
+    able = [pair for pair in pairs if len(take_kernels(*pair)) == 2]
+    made = []
+    for blas, torch in able:
+        [outcome] = run_all([spec], jobs=1, limits=Limits(blas=blas, torch=torch))
+        made.append(outcome.record)
+        here = outcome.record["meta"]["environment"]
+        assert (here["blas"], here["torch"]) == (blas, torch)
+    for record in made:
+        assert [c.differences + c.surroundings for c in verify([record], 1, None)] == [[]]
+    if len(made) == 2:
+        assert differences(*made), "these kernels round alike, so that the test shows nothing"
+
+
+def test_kernels_that_a_processor_has_not_are_left_alone(monkeypatch):
+    def able(flags):
+        monkeypatch.setattr("benchmark.runner.machine._cpuinfo", lambda name: flags)
+        return [take_kernels(blas, torch) for blas in BLAS_NEEDS for torch in TORCH_NEEDS]
+
+    assert not any(able("")) and not any(able("neon asimd"))
+    older = able("fma avx avx2")
+    assert {"OPENBLAS_CORETYPE": "Haswell", "ATEN_CPU_CAPABILITY": "avx2"} in older
+    assert "SkylakeX" not in str(older) and "avx512" not in str(older)
+    assert {"OPENBLAS_CORETYPE": "SkylakeX", "ATEN_CPU_CAPABILITY": "avx512"} in able(
+        "avx2 avx512f avx512vl"
+    )
+    # A record is a file: what stands there in their place is no kernel.
+    assert take_kernels("/etc/passwd", "None") == {}
 
 
 @pytest.mark.parametrize("trouble", ["hog", "child"])

@@ -200,8 +200,9 @@ def _verdict(failing: int) -> str:
 
 def verify(arguments: argparse.Namespace) -> int:
     """Do recorded runs again and compare everything outside `meta`: scores, selection, hashes.
-    Equal bits are promised on the same type of machine; in what this one differs from those of the
-    records is printed, too. Training a network amplifies the last digit."""
+    Runs take the kernels that the records name, where this processor can, and then give the same
+    bits; in what else the machines differ is printed, too. With --jobs 0 the kernels are this
+    process's own."""
     from benchmark.runner.records import Problem, Store
     from benchmark.runner.verify import verify as compare
 
@@ -224,8 +225,8 @@ def verify(arguments: argparse.Namespace) -> int:
         if not (comparison.same or comparison.failed):
             surroundings.update(comparison.surroundings)
     if surroundings:
-        print("\nThe records that differ were made with something else; equal bits are promised on")
-        print("the same type of machine, with the same libraries:")
+        print("\nThe records that differ were made with something else; equal bits are promised")
+        print("with the same kernels and libraries:")
         for line in sorted(surroundings):
             print(f"           {line}")
     return FAILED if different or damaged else OK

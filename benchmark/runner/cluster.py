@@ -17,6 +17,7 @@ from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator, Sequence
 from concurrent.futures import CancelledError, Future
 from contextlib import contextmanager
+from dataclasses import asdict
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -115,7 +116,7 @@ class Cluster:
         self._loop: asyncio.AbstractEventLoop = client.loop.asyncio_loop
         self._options = {
             "keep": sorted(keep),
-            "limits": {"seconds": limits.seconds, "memory_mb": limits.memory_mb},
+            "limits": asdict(limits),
             "sources": machine.code_version()["sources"],
         }
         self._code = remote.code()

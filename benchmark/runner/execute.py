@@ -36,8 +36,9 @@ def execute(spec: RunSpec, keep: Collection[str] = ()) -> Outcome:
     """Do one run. Never raises: a failure is an outcome too."""
     start = time.monotonic()
     outcome = _recorded(spec, keep)
-    seconds = outcome.record["meta"].setdefault("seconds", {})
-    seconds["total"] = round(time.monotonic() - start, 3)
+    meta = outcome.record["meta"]
+    meta["environment"] = machine.environment()  # now that all libraries are loaded
+    meta.setdefault("seconds", {})["total"] = round(time.monotonic() - start, 3)
     return outcome
 
 
@@ -45,7 +46,6 @@ def _recorded(spec: RunSpec, keep: Collection[str]) -> Outcome:
     meta: dict[str, Any] = {
         "started": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
         "code": machine.code_version(),
-        "environment": machine.environment(),
     }
     try:
         # Before isolated(), which seeds torch if it is loaded.

@@ -111,15 +111,20 @@ def peak_memory() -> float:
     return peak / (1024 * 1024 if sys.platform == "darwin" else 1024)
 
 
-@cache
 def environment() -> dict[str, Any]:
     """What the numbers of this process depend on, besides the code."""
+    return _surroundings() | {
+        name: kind for name, kind in (("blas", _blas()), ("torch", _torch())) if kind
+    }
+
+
+@cache
+def _surroundings() -> dict[str, Any]:
     return {
         "python": python_version(),
         "libraries": libraries(),
         "platform": f"{platform.system()} {platform.machine()}",
         "cpu": _cpu(),
-        "blas": _blas(),
         "cores": os.cpu_count(),
         "threads": 1,
     }
@@ -146,15 +151,22 @@ def _version(name: str) -> str | None:
 
 
 def _cpu() -> str:
+    # Where that is not known, the general name is the best there is.
+    return _cpuinfo("model name") or platform.processor()
+
+
+def _cpuinfo(name: str) -> str:
+    """What Linux says of the first processor."""
     try:
         for line in Path("/proc/cpuinfo").read_text().splitlines():
-            if line.startswith("model name"):
+            if line.startswith(name):
                 return line.partition(":")[2].strip()
     except OSError:
-        pass  # not Linux: the general name below is the best there is
-    return platform.processor()
+        pass  # not Linux
+    return ""
 
 
+@cache
 def _blas() -> str | None:
     """The processor that NumPy's matrix products are written for: others round differently."""
     import numpy as np  # noqa: F401 - only what is loaded can be asked
@@ -162,6 +174,32 @@ def _blas() -> str | None:
 
     kinds = {info.get("architecture") for info in threadpool_info()} - {None}
     return " ".join(sorted(kinds)) or None
+
+
+def _torch() -> str | None:
+    """The vector instructions that torch's own loops are written for, if it is loaded."""
+    torch = sys.modules.get("torch")
+    return None if torch is None else str(torch.backends.cpu.get_cpu_capability())
+
+
+BLAS_NEEDS = {"Haswell": "avx2", "Zen": "avx2", "SkylakeX": "avx512vl"}
+TORCH_NEEDS = {"AVX2": "avx2", "AVX512": "avx512vl"}
+"""Kernels by the names in records, and what a processor must be able to do for them."""
+
+
+def take_kernels(blas: str | None, torch: str | None) -> dict[str, str]:
+    """The variables with which a process computes with these kernels, as far as this processor can.
+
+    Bits follow from the kernels and not from the processor: an AMD and an Intel that take the same
+    ones agree.
+    """
+    able = _cpuinfo("flags").split()
+    variables = {}
+    if blas and BLAS_NEEDS.get(blas) in able:
+        variables["OPENBLAS_CORETYPE"] = blas
+    if torch and TORCH_NEEDS.get(torch) in able:
+        variables["ATEN_CPU_CAPABILITY"] = torch.lower()
+    return variables
 
 
 @cache

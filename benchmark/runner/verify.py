@@ -1,7 +1,12 @@
-"""Doing a recorded run again and comparing: everything outside `meta` must be equal."""
+"""Doing a recorded run again and comparing: everything outside `meta` must be equal.
+
+A run is done with the kernels that its record names, so that processors of other makers and
+generations are no reason for other bits.
+"""
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -10,6 +15,10 @@ from benchmark.progress import Progress
 from benchmark.protocol.registry import find_model
 from benchmark.protocol.spec import RunSpec
 from benchmark.runner.executor import run_all
+from benchmark.runner.worker import Limits
+
+UNNAMED = {"blas": "Haswell", "torch": "AVX2"}
+"""The kernels of records from before they were named: those that shipped give their bits with these."""
 
 
 @dataclass(frozen=True)
@@ -31,18 +40,31 @@ class Comparison:
 def verify(records: Sequence[dict[str, Any]], jobs: int, dask: str | None) -> Iterator[Comparison]:
     """Re-execute the records' runs; yield a comparison for each as it finishes."""
     recorded = {record["key"]: record for record in records}
-    specs = [RunSpec.from_dict(record["spec"]) for record in records]
-    with Progress(len(specs), "verifying") as progress:
-        for outcome in run_all(specs, jobs=jobs, dask=dask):
-            progress.advance(outcome.record)
-            old = recorded[outcome.record["key"]]
-            new = _held(outcome.record, old)
-            if failed := old["status"] == "ok" != new["status"]:
-                found = [f"could not be done again: {outcome.record['error']['message']}"]
-            else:
-                found = _revision(old) + differences(old, new)
-            here = outcome.record["meta"].get("environment", {})
-            yield Comparison(old["key"], failed, found, surroundings(old["meta"], here))
+    groups: defaultdict[Limits, list[RunSpec]] = defaultdict(list)
+    for record in records:
+        groups[_kernels(record["meta"])].append(RunSpec.from_dict(record["spec"]))
+    with Progress(len(records), "verifying") as progress:
+        for kernels, specs in groups.items():
+            for outcome in run_all(specs, jobs=jobs, dask=dask, limits=kernels):
+                progress.advance(outcome.record)
+                yield _compare(recorded[outcome.record["key"]], outcome.record)
+
+
+def _kernels(meta: dict[str, Any]) -> Limits:
+    there = meta.get("environment", {})
+    named = there if "blas" in there else UNNAMED
+    # Whatever else a file may hold in their place is no kernel, and is left to the libraries.
+    return Limits(blas=str(named["blas"]), torch=str(named.get("torch")))
+
+
+def _compare(old: dict[str, Any], repetition: dict[str, Any]) -> Comparison:
+    new = _held(repetition, old)
+    if failed := old["status"] == "ok" != new["status"]:
+        found = [f"could not be done again: {repetition['error']['message']}"]
+    else:
+        found = _revision(old) + differences(old, new)
+    here = repetition["meta"].get("environment", {})
+    return Comparison(old["key"], failed, found, surroundings(old["meta"], here))
 
 
 def surroundings(meta: dict[str, Any], here: dict[str, Any]) -> list[str]:

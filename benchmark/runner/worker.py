@@ -28,7 +28,7 @@ import benchmark
 from benchmark.protocol.record import answer_to
 from benchmark.protocol.spec import Outcome, RunSpec, failed
 from benchmark.runner import guard
-from benchmark.runner.machine import ONE_THREAD
+from benchmark.runner.machine import ONE_THREAD, take_kernels
 from benchmark.shapes import fit, parse
 
 POLL_SECONDS = 0.1
@@ -47,6 +47,9 @@ class Limits:
 
     seconds: float | None = None
     memory_mb: float | None = None
+    blas: str | None = None
+    torch: str | None = None
+    """Kernels to compute with, as records name them; None is what the library takes by itself."""
 
 
 class Reply(TypedDict):
@@ -128,7 +131,12 @@ class Worker:
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,
-                env={**os.environ, **ONE_THREAD, "PYTHONPATH": _python_path()},
+                env={
+                    **os.environ,
+                    **ONE_THREAD,
+                    **take_kernels(self.limits.blas, self.limits.torch),
+                    "PYTHONPATH": _python_path(),
+                },
                 # Its own group: Ctrl-C reaches the parent only, and a kill reaches grandchildren.
                 start_new_session=True,
             )
