@@ -57,22 +57,21 @@ campaign: .venv/.installed ## The runs behind the shipped tables
 	-$(TUNE) --models protogate --datasets colon --quick
 	-$(TUNE) --models l2x --datasets colon --quick
 	-$(FILL) l2x-colon
-	-$(TUNE) --models l2x --datasets syn1,syn2,syn3 --quick
+	-$(TUNE) --models l2x,realx,tabnet,lspin,llspin,protogate,stg --datasets syn1,syn2,syn3 --quick
+	-$(RUN) --models $(SWITCHES) --datasets syn1,syn2,syn3
 	-$(FILL) protogate-colon --quick
+	-$(TUNE) --models protogate --datasets lung,toxicity,prostate --quick
 	-$(TUNE) --models mlp,realx,protogate,lspin --datasets $(TABULAR) --quick
 	-$(TUNE) --models rf,lightgbm,lasso --datasets $(TABULAR)
 	-$(TUNE) --models tabnet,realx --datasets $(REAL) --quick
 	-$(TUNE) --models lasso --datasets $(REAL)
-	-$(TUNE) --models protogate --datasets $(REAL) --quick
 	-$(RUN) --models catboost --datasets prostate
 	-$(TUNE) --models lspin,llspin --datasets colon --quick
-	-$(TUNE) --models realx,tabnet,lspin,llspin,protogate --datasets $(SYNTHETIC) --quick
-	-$(RUN) --models $(SWITCHES) --datasets syn1,syn2,syn3
 	-$(TUNE) --models protogate-global,protogate-local --datasets $(REAL) --quick
 	-$(TUNE) --models invase --datasets $(REAL) --quick
 	-$(TUNE) --models lspin,llspin --datasets lung,prostate,toxicity --quick
-	-$(TUNE) --models stg --datasets $(REAL),$(SYNTHETIC) --quick
-	-$(TUNE) --models invase,l2x --datasets $(REAL),$(SYNTHETIC) --quick
+	-$(TUNE) --models stg,l2x --datasets $(REAL) --quick
+	-$(TUNE) --models realx,tabnet,l2x,invase --datasets $(SYNTHETIC) --quick
 
 reports: .venv/.installed ## Rebuild everything in reports/ from the records; trains nothing
 	@$(BIN)/python -m benchmark report --all
