@@ -76,10 +76,12 @@ def test_verify_takes_the_kernels_that_a_record_names():
         made.append(outcome.record)
         here = outcome.record["meta"]["environment"]
         assert (here["blas"], here["torch"]) == (blas, torch)
-    for record in made:
-        assert [c.differences + c.surroundings for c in verify([record], 1, None)] == [[]]
     if len(made) == 2:
         assert differences(*made), "these kernels round alike, so that the test shows nothing"
+        # Older records do not name them: both are tried.
+        del made[-1]["meta"]["environment"]["blas"], made[-1]["meta"]["environment"]["torch"]
+    for record in made:
+        assert [c.differences + c.surroundings for c in verify([record], 1, None)] == [[]]
 
 
 def test_kernels_that_a_processor_has_not_are_left_alone(monkeypatch):

@@ -17,8 +17,8 @@ from benchmark.protocol.spec import RunSpec
 from benchmark.runner.executor import run_all
 from benchmark.runner.worker import Limits
 
-UNNAMED = {"blas": "Haswell", "torch": "AVX2"}
-"""The kernels of records from before they were named: those that shipped give their bits with these."""
+UNNAMED = (Limits(blas="Haswell", torch="AVX2"), Limits(blas="SkylakeX", torch="AVX512"))
+"""Kernels to try in turn for records from before they were named."""
 
 
 @dataclass(frozen=True)
@@ -39,22 +39,31 @@ class Comparison:
 
 def verify(records: Sequence[dict[str, Any]], jobs: int, dask: str | None) -> Iterator[Comparison]:
     """Re-execute the records' runs; yield a comparison for each as it finishes."""
-    recorded = {record["key"]: record for record in records}
-    groups: defaultdict[Limits, list[RunSpec]] = defaultdict(list)
-    for record in records:
-        groups[_kernels(record["meta"])].append(RunSpec.from_dict(record["spec"]))
+    waiting = [(record, _kernels(record["meta"])) for record in records]
     with Progress(len(records), "verifying") as progress:
-        for kernels, specs in groups.items():
-            for outcome in run_all(specs, jobs=jobs, dask=dask, limits=kernels):
-                progress.advance(outcome.record)
-                yield _compare(recorded[outcome.record["key"]], outcome.record)
+        while waiting:
+            groups: defaultdict[Limits, dict[str, Any]] = defaultdict(dict)
+            for record, (kernels, *others) in waiting:
+                groups[kernels][record["key"]] = record, others
+            waiting = []
+            for kernels, group in groups.items():
+                specs = [RunSpec.from_dict(record["spec"]) for record, _ in group.values()]
+                for outcome in run_all(specs, jobs=jobs, dask=dask, limits=kernels):
+                    record, others = group[outcome.record["key"]]
+                    comparison = _compare(record, outcome.record)
+                    if others and not comparison.same:
+                        waiting.append((record, others))
+                        continue
+                    progress.advance(outcome.record)
+                    yield comparison
 
 
-def _kernels(meta: dict[str, Any]) -> Limits:
+def _kernels(meta: dict[str, Any]) -> Sequence[Limits]:
     there = meta.get("environment", {})
-    named = there if "blas" in there else UNNAMED
+    if "blas" not in there:
+        return UNNAMED
     # Whatever else a file may hold in their place is no kernel, and is left to the libraries.
-    return Limits(blas=str(named["blas"]), torch=str(named.get("torch")))
+    return [Limits(blas=str(there["blas"]), torch=str(there.get("torch")))]
 
 
 def _compare(old: dict[str, Any], repetition: dict[str, Any]) -> Comparison:
