@@ -7,6 +7,7 @@ from conftest import ROOT, add_runs, cell_of
 
 from benchmark.judge import discrepancies
 from benchmark.protocol import choices, registry
+from benchmark.protocol.plan import Protocol
 from benchmark.tables.statistics import corrected_resampled_t
 
 
@@ -29,6 +30,22 @@ def test_every_entry_is_whole():
                 registry.data_ref(dataset)
                 if "b_data" in effect:
                     registry.data_ref(f"{dataset}:{effect['b_data']}")
+
+
+def settings_of(method, dataset):
+    """Every argument of the class that runs, by its default or by what is given, and the seed."""
+    cell = cell_of(method, dataset)
+    spec = cell.specs({}, Protocol())[0]
+    return registry._signature(cell.entry) | spec.params, spec.start
+
+
+def test_no_effect_is_that_of_a_model_beside_itself():
+    """A switch to what is set already would be reported to change nothing."""
+    for name, entry in discrepancies._entries().items():
+        for effect in entry.get("effect", []):
+            for dataset in effect["datasets"] if "b" in effect and "b_data" not in effect else ():
+                both = [settings_of(effect[side], dataset) for side in ("a", "b")]
+                assert both[0] != both[1], f"{name}: {effect['b']} on {dataset} changes nothing"
 
 
 def test_the_switch_of_every_entry_is_one_that_exists():
