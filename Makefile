@@ -41,7 +41,7 @@ TUNE := $(BIN)/python -m benchmark tune --jobs $(JOBS)
 FILL := $(BIN)/python -m benchmark reproduce --jobs $(JOBS) --budget all
 SEEDS := 43 44 45 46
 # Of the register of discrepancies, where a run costs seconds.
-SWITCHES := realx:drift=true,lspin:class_weight=null,lspin:weight_decay=0.0,lspin:clip=null,lspin:batch_size=1000,lspin:gate_hidden=200,$(\
+SWITCHES := realx:drift=true,realx:lam=5.0,realx:lam=10.0,lspin:class_weight=null,lspin:weight_decay=0.0,lspin:clip=null,lspin:batch_size=1000,lspin:gate_hidden=200,$(\
 	)lspin:shift=0.0,llspin:shift=0.0,lspin:batch_norm=tensorflow,llspin:batch_norm=tensorflow
 comma := ,
 seeds = $(subst $() ,$(comma),$(foreach seed,$(SEEDS),$(1):random_state=$(seed)))
