@@ -57,7 +57,7 @@ campaign: .venv/.installed ## The runs behind the shipped tables
 	-$(TUNE) --models protogate --datasets colon --quick
 	-$(TUNE) --models l2x --datasets colon --quick
 	-$(FILL) l2x-colon
-	-$(TUNE) --models l2x,realx,tabnet,lspin,llspin,protogate,stg --datasets syn1,syn2,syn3 --quick
+	-$(TUNE) --models l2x,realx,tabnet,lspin,llspin,protogate,stg,invase --datasets syn1,syn2,syn3 --quick
 	-$(RUN) --models $(SWITCHES) --datasets syn1,syn2,syn3
 	-$(FILL) protogate-colon --quick
 	-$(TUNE) --models protogate --datasets lung,toxicity,prostate --quick
