@@ -113,9 +113,7 @@ def peak_memory() -> float:
 
 def environment() -> dict[str, Any]:
     """What the numbers of this process depend on, besides the code."""
-    return _surroundings() | {
-        name: kind for name, kind in (("blas", _blas()), ("torch", _torch())) if kind
-    }
+    return _surroundings() | {"blas": _blas(), "torch": _torch()}
 
 
 @cache
