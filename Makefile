@@ -62,14 +62,14 @@ campaign: .venv/.installed ## The runs behind the shipped tables
 	-$(RUN) --models $(SWITCHES) --datasets syn1,syn2,syn3
 	-$(FILL) protogate-colon --quick
 	-$(TUNE) --models protogate --datasets lung,toxicity,prostate --quick
+	-$(TUNE) --models lspin,llspin --datasets colon --quick
+	-$(RUN) --models lspin:gate_hidden=100 --datasets colon
 	-$(TUNE) --models mlp,realx,protogate,lspin --datasets $(TABULAR) --quick
 	-$(FILL) rf-table15
 	-$(TUNE) --models lightgbm,lasso --datasets $(TABULAR)
 	-$(TUNE) --models tabnet,realx --datasets $(REAL) --quick
 	-$(TUNE) --models lasso --datasets $(REAL)
 	-$(RUN) --models catboost --datasets prostate
-	-$(TUNE) --models lspin,llspin --datasets colon --quick
-	-$(RUN) --models lspin:gate_hidden=100 --datasets colon
 	-$(TUNE) --models protogate-global,protogate-local --datasets $(REAL) --quick
 	-$(TUNE) --models invase --datasets $(REAL) --quick
 	-$(TUNE) --models lspin,llspin --datasets lung,prostate,toxicity --quick

@@ -15,14 +15,21 @@ from benchmark.tables.recipes import Need
 from benchmark.tables.reproduce import affordable, gaps, to_be_searched
 
 
-def timed(results, method, dataset, seconds, runs=25, params=None):
-    scores = spread(80)[:runs]
-    add_runs(results, method, dataset, scores, params, meta={"seconds": {"total": seconds}})
+def timed(results, method, dataset, seconds, runs=25, params=None, started=""):
+    meta = {"seconds": {"total": seconds}, "started": started}
+    add_runs(results, method, dataset, spread(80)[:runs], params, meta=meta)
 
 
 def test_a_run_costs_what_the_recorded_ones_did(tmp_path):
     timed(tmp_path, "rf", "colon", 2.0)
     assert Costs(Store(tmp_path)).per_run(cell_of("rf", "colon")) == 2.0
+
+
+def test_the_newest_runs_tell_what_one_costs(tmp_path):
+    for number, seconds in enumerate([9.0, 90.0, 900.0, 4.0, 5.0, 6.0, 7.0, 8.0]):
+        day = f"2026-11-{number + 10}T00:00:00Z"
+        timed(tmp_path, "rf", "colon", seconds, params={"n_estimators": number + 1}, started=day)
+    assert Costs(Store(tmp_path)).per_run(cell_of("rf", "colon")) == 6.0
 
 
 def test_other_data_are_scaled_by_samples_and_features(tmp_path):

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 import statistics
-from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +17,7 @@ from benchmark.protocol.search import FINALISTS
 from benchmark.runner.records import NotARecord, Store
 
 SAMPLE = 5
-"""Records that are read per model and dataset; runs of one model differ little."""
+"""The newest records count: older ones may come from another machine, or one that did more besides."""
 RACE_SHARE = 0.8
 """What an exact race costs of the full grid, on the recorded grids of the four real datasets."""
 
@@ -59,7 +58,7 @@ class Costs:
         if entry.name not in self._seconds:
             found = []
             for folder in sorted((self.store.runs / entry.name).glob("*/")):
-                rows = [_time_of(record) for record in self._some(folder)]
+                rows = [_time_of(record) for record in self._newest(folder)]
                 known = [row for row in rows if row is not None]
                 if known:
                     sizes, seconds = zip(*known, strict=True)
@@ -67,17 +66,17 @@ class Costs:
             self._seconds[entry.name] = found
         return self._seconds[entry.name]
 
-    def _some(self, folder: Path) -> Iterable[dict[str, Any]]:
-        read = 0
-        for path in sorted(folder.glob("*/r*f*.json")):
-            if read == SAMPLE:
-                return
-            try:
-                record = self.store.load(path)
-            except (NotARecord, OSError):
-                continue  # `status` names it; an estimate can do without
-            read += 1
-            yield record
+    def _newest(self, folder: Path) -> list[dict[str, Any]]:
+        """Some of the newest records of a model on a dataset, one per setting at the most."""
+        found = []
+        for setting in sorted(folder.glob("*/")):
+            # One setting's runs are made one after the other: any of them tells when.
+            for path in sorted(setting.glob("r*f*.json"), reverse=True)[:1]:
+                try:
+                    found.append(self.store.load(path))
+                except (NotARecord, OSError):
+                    continue  # `status` names it; an estimate can do without
+        return sorted(found, key=lambda record: record["meta"].get("started", ""))[-SAMPLE:]
 
 
 def _time_of(record: dict[str, Any]) -> tuple[float, float] | None:
