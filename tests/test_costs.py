@@ -42,6 +42,12 @@ def test_other_data_are_scaled_by_samples_and_features(tmp_path):
     assert found == pytest.approx(100.0 * (102 * 5966) / (171 * 5748))
 
 
+def test_a_training_step_takes_one_batch_of_any_number_of_samples(tmp_path):
+    timed(tmp_path, "mlp", "colon", 2.0)
+    found = Costs(Store(tmp_path)).per_run(cell_of("mlp", "prostate"))
+    assert found == pytest.approx(2.0 * 5966 / 2000)
+
+
 def test_a_model_without_records_costs_what_its_like_does(tmp_path):
     assert Costs(Store(tmp_path)).per_run(cell_of("llspin-single", "colon")) is None
     timed(tmp_path, "lspin", "colon", 40.0)

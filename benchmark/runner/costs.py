@@ -1,13 +1,14 @@
 """What missing runs cost: seconds of one thread, from the records of the same model.
 
-An estimate. Where a dataset has no record yet, the nearest in size that has one is scaled by samples
-times features, which is what training steps and trees alike grow with.
+An estimate. Where a dataset has no record yet, the nearest in size that has one is scaled: by
+features where training is so many steps of one batch, elsewhere by samples times features.
 """
 
 from __future__ import annotations
 
 import math
 import statistics
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -45,7 +46,7 @@ class Costs:
         entry = datasets().get(cell.data.name)
         if entry is None:
             return statistics.median(seconds for _, _, seconds in timed)
-        size = math.prod(entry.shape)
+        size = _size(cell.entry, entry.shape)
         _, nearest, seconds = min(timed, key=lambda row: abs(math.log(row[1] / size)))
         return seconds * size / nearest
 
@@ -54,15 +55,14 @@ class Costs:
         return None if seconds is None else number * seconds
 
     def _timed(self, entry: ModelEntry) -> list[tuple[str, float, float]]:
-        """Per dataset with records of the model: its folder, samples x features, median seconds."""
+        """Per dataset with records of the model: its folder, its size, median seconds."""
         if entry.name not in self._seconds:
             found = []
             for folder in sorted((self.store.runs / entry.name).glob("*/")):
-                rows = [_time_of(record) for record in self._newest(folder)]
-                known = [row for row in rows if row is not None]
-                if known:
-                    sizes, seconds = zip(*known, strict=True)
-                    found.append((folder.name, sizes[0], statistics.median(seconds)))
+                done = [record for record in self._newest(folder) if _seconds(record)]
+                if done:
+                    size = _size(entry, done[0]["data"]["shape"])
+                    found.append((folder.name, size, statistics.median(map(_seconds, done))))
             self._seconds[entry.name] = found
         return self._seconds[entry.name]
 
@@ -79,12 +79,16 @@ class Costs:
         return sorted(found, key=lambda record: record["meta"].get("started", ""))[-SAMPLE:]
 
 
-def _time_of(record: dict[str, Any]) -> tuple[float, float] | None:
-    """Samples x features and seconds of a run; None if it failed or was not timed."""
+def _size(entry: ModelEntry, shape: Sequence[int]) -> float:
+    samples, features = shape
+    return float(features if "steps" in entry.params else samples * features)
+
+
+def _seconds(record: dict[str, Any]) -> float:
+    """What a run took; 0 if it failed or was not timed."""
     seconds = record["meta"].get("seconds", {}) if record["status"] == "ok" else {}
     stages = ("load", "fit", "predict", "transfer")
-    total = seconds.get("total") or sum(seconds.get(stage) or 0.0 for stage in stages)
-    return (float(math.prod(record["data"]["shape"])), total) if total else None
+    return seconds.get("total") or sum(seconds.get(stage) or 0.0 for stage in stages)
 
 
 def runs_of_search(cell: Cell, protocol: Protocol, quick: int | None, store: Store) -> int:
