@@ -40,7 +40,7 @@ def test_the_best_mean_validation_score_wins(tmp_path):
     mean = sum(r["scores"]["valid"]["balanced_accuracy"] for r in records) / 5
     assert choice.valid == pytest.approx(mean)
     assert choice_of(tmp_path, cell()) == choice
-    assert choices.resolve(tmp_path, cell(), "own").params == choice.params
+    assert Store(tmp_path).setting(cell(), "own").params == choice.params
 
 
 def replay(plan, scores):
@@ -337,11 +337,11 @@ def test_a_quick_search_among_optuna_trials(tmp_path, inside, misbehaving):
 
 def test_a_choice_of_another_search_or_revision_is_no_choice(tmp_path):
     [choice], _ = tune([cell()], Protocol(1, 5), Means(Store(tmp_path), jobs=0))
-    assert choices.resolve(tmp_path, cell(), "own").params == choice.params
+    assert Store(tmp_path).setting(cell(), "own").params == choice.params
     narrower = replace(models()["knn"], search=Search({"n_neighbors": [1, 3]}))
-    assert choices.resolve(tmp_path, Cell(narrower, data_ref("syn1")), "own") is None
+    assert Store(tmp_path).setting(Cell(narrower, data_ref("syn1")), "own") is None
     revised = replace(models()["knn"], revision=2)
-    assert choices.resolve(tmp_path, Cell(revised, data_ref("syn1")), "own") is None
+    assert Store(tmp_path).setting(Cell(revised, data_ref("syn1")), "own") is None
 
 
 def test_a_fuller_choice_is_kept(tmp_path, capsys):

@@ -335,15 +335,12 @@ def protocol_of(arguments: argparse.Namespace) -> Protocol:
 
 
 def store_of(arguments: argparse.Namespace, cells: Sequence[Cell]) -> Store:
-    """Where the records of these cells are. Whoever has the package and no checkout has its records,
-    too, below those of the folder."""
-    from benchmark.runner.records import Store
-    from benchmark.runner.shipped import own_folder
+    """Where the records of these cells are; one's own stand beside the shipped ones."""
+    from benchmark.runner.shipped import store_at
 
-    at_home = arguments.results is RESULTS and own_folder() == RESULTS
-    if at_home or any(cell.own for cell in cells):
+    if any(cell.own for cell in cells):
         return own_store(arguments)
-    return Store(arguments.results)
+    return store_at(arguments.results)
 
 
 def own_store(arguments: argparse.Namespace) -> Store:
@@ -375,9 +372,15 @@ def means_of(arguments: argparse.Namespace, store: Store) -> Means:
 
 
 def check_results(folder: Path) -> None:
-    """Before anything is made of records: is there a folder that could hold some?"""
-    if not folder.is_dir():
+    """Before anything is made of records: is there anything that could hold some?"""
+    if not has_records(folder):
         raise UserError(f"There is no results folder {folder}; --results names another.")
+
+
+def has_records(folder: Path) -> bool:
+    from benchmark.runner.shipped import store_at
+
+    return folder.is_dir() or store_at(folder).below is not None
 
 
 def check_folder(folder: Path, option: str) -> None:

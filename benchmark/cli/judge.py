@@ -57,13 +57,13 @@ def compare(arguments: argparse.Namespace) -> int:
         return OK
     from benchmark.judge.cells import ledger
     from benchmark.judge.cells import render as ledger_render
-    from benchmark.runner.records import Store
+    from benchmark.runner.shipped import store_at
     from benchmark.tables import pairing
     from benchmark.tables.recipes import read_recipe
 
     with waiting("comparing with the paper"):
         lines = ledger.build(arguments.results, arguments.table)
-        shared = pairing.measured(Store(arguments.results, remember=True), read_recipe("table2"))
+        shared = pairing.measured(store_at(arguments.results, remember=True), read_recipe("table2"))
     print(ledger_render.render(lines, arguments.format, arguments.all, shared))
     changed = ledger.regressions(lines)
     for line in changed:

@@ -9,7 +9,13 @@ import textwrap
 import time
 from typing import TYPE_CHECKING, Any
 
-from benchmark.cli.arguments import check_folder, check_results, means_of, tell_failures
+from benchmark.cli.arguments import (
+    check_folder,
+    check_results,
+    has_records,
+    means_of,
+    tell_failures,
+)
 from benchmark.cli.codes import FAILED, GAPS, OK
 from benchmark.cli.listing import table_list
 from benchmark.progress import say
@@ -47,7 +53,7 @@ def table(arguments: argparse.Namespace) -> int:
             raise UserError(f"Table {number} describes; it is there as text, md, csv and json.")
         print(form(number, descriptive.facts(number)))
         return OK
-    if not arguments.results.is_dir():
+    if not has_records(arguments.results):
         say(
             f"There is no results folder {arguments.results}, so nothing stands beside the paper; "
             f"--results names another."
@@ -117,13 +123,13 @@ def reproduce(arguments: argparse.Namespace) -> int:
 
     from benchmark.judge import answer
     from benchmark.report import write_table
-    from benchmark.runner.records import Store
+    from benchmark.runner.shipped import store_at
     from benchmark.tables.build import build_table
     from benchmark.tables.reproduce import fill
 
     name = table_name(arguments.table)
     check_folder(arguments.reports, "--reports")
-    means = means_of(arguments, Store(arguments.results))
+    means = means_of(arguments, store_at(arguments.results))
     if arguments.budget is not None:
         means = replace(means, deadline=time.monotonic() + arguments.budget)
         say(f"At most {arguments.budget:g} s of runs, then the table; --budget changes it.")

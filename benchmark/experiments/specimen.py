@@ -21,12 +21,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmark.files import LARGEST, Unreadable, read_whole, write_atomic
-from benchmark.protocol.choices import resolve
 from benchmark.protocol.plan import Cell
 from benchmark.protocol.registry import load_class, make_spec, models
 from benchmark.protocol.spec import SCHEMA, RunSpec, UserError
 from benchmark.protocol.stored import Damaged, or_set_aside
 from benchmark.runner.records import NotARecord, Store, decode, encode
+from benchmark.runner.shipped import store_at
 from benchmark.shapes import fit
 
 Array = NDArray[Any]
@@ -105,7 +105,7 @@ class _Stored(TypedDict):
 
 def spec_of(results: Path, cell: Cell, repeat: int, fold: int) -> tuple[RunSpec, str]:
     """The run that a specimen is made of: the chosen settings, where there is a choice."""
-    setting = resolve(results, cell, "own", "default")
+    setting = store_at(results).setting(cell, "own", "default")
     assert setting is not None
     return make_spec(cell.entry, cell.data, setting.params, repeat, fold), setting.origin
 

@@ -11,12 +11,12 @@ from typing import Any
 
 from benchmark.data.load import load
 from benchmark.experiments.timing import REPEATS, Timing
-from benchmark.protocol.choices import resolve
 from benchmark.protocol.plan import Cell
 from benchmark.protocol.registry import load_class
 from benchmark.protocol.spec import SEED, UserError
 from benchmark.protocol.splits import make_split, scaled
 from benchmark.runner import machine
+from benchmark.runner.shipped import store_at
 
 EPOCHS = 30
 PREDICTIONS = 100
@@ -27,7 +27,7 @@ LENGTHS = ("steps", "epochs")
 def measure(cell: Cell, results: Path) -> Timing:
     """Time some epochs of training and some predictions on the first split."""
     Model = load_class(cell.entry)
-    setting = resolve(results, cell, "base", "default")
+    setting = store_at(results).setting(cell, "base", "default")
     assert setting is not None
     params = {**cell.entry.params_for(cell.data), **setting.params}
     length = next((name for name in LENGTHS if name in params), None)

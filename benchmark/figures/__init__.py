@@ -19,6 +19,7 @@ from benchmark.files import write_atomic
 from benchmark.protocol.registry import check_name
 from benchmark.protocol.spec import UserError
 from benchmark.runner.records import Store
+from benchmark.runner.shipped import store_at
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -49,7 +50,7 @@ def read(name: str, store: Store) -> Any:
 
 def draw(name: str, results: Path) -> Figure:
     """The figure called `name`, from the records below `results`."""
-    return drawn(name, read(name, Store(results, remember=True)))
+    return drawn(name, read(name, store_at(results, remember=True)))
 
 
 def drawn(name: str, data: Any) -> Figure:
@@ -80,7 +81,7 @@ def write(name: str, results: Path, folder: Path) -> list[Path]:
     Where they do not allow it, NAME.md says why and what to run, and the error goes on.
     """
     try:
-        data = read(name, Store(results, remember=True))
+        data = read(name, store_at(results, remember=True))
     except UserError as error:
         explain(name, error, results, folder)
         raise

@@ -19,7 +19,7 @@ from benchmark.judge.cells.counts import ACCURACIES, Count, by_kind, listed, rec
 from benchmark.judge.cells.ledger import Line
 from benchmark.judge.claims.check import Claim, judge_all
 from benchmark.judge.pairwise import Pair
-from benchmark.runner.records import Store
+from benchmark.runner.shipped import store_at
 from benchmark.tables import statistics as stats
 from benchmark.tables.build import build_from
 from benchmark.tables.table import Table
@@ -101,7 +101,7 @@ def answer(table: Table, lines: Sequence[Line], claims: Sequence[Claim]) -> Answ
 
 def build(results: Path) -> tuple[Answer, list[Claim]]:
     """The answer from the records, and the claims that it rests on; builds every table of the paper."""
-    store = Store(results, remember=True)
+    store = store_at(results, remember=True)
     built = {f"table{n}": build_from(store, f"table{n}") for n in paper.tables()}
     claims = judge_all(built)
     table = built[TABLE]

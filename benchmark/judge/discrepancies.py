@@ -25,6 +25,7 @@ from benchmark.protocol.plan import Protocol
 from benchmark.protocol.registry import ModelEntry
 from benchmark.protocol.spec import parse_name
 from benchmark.runner.records import Store
+from benchmark.runner.shipped import store_at
 from benchmark.tables import statistics as stats
 from benchmark.tables.build import build_from, build_recipe
 from benchmark.tables.measured import beside
@@ -118,7 +119,7 @@ def _switches() -> list[tuple[str, str, dict[str, Any]]]:
 
 def build(results: Path, store: Store | None = None) -> list[Discrepancy]:
     """Every entry of the register with the effects that the records show, the largest first."""
-    store = store or Store(results, remember=True)
+    store = store or store_at(results, remember=True)
     made = []
     for name, entry in _entries().items():
         fields = {k: v for k, v in entry.items() if k != "effect"}

@@ -10,7 +10,6 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -155,7 +154,7 @@ Reader = Callable[[Cell], Choice | None]
 """How a choice is read: from disk, or by whoever remembers what was read before."""
 
 
-def resolve(results: Path, cell: Cell, *sources: str, read: Reader | None = None) -> Setting | None:
+def resolve(read: Reader, cell: Cell, *sources: str) -> Setting | None:
     """The settings of a cell, from the first of these sources that has some; None if none has.
 
     `own`        chosen for this model with its overrides
@@ -164,7 +163,7 @@ def resolve(results: Path, cell: Cell, *sources: str, read: Reader | None = None
     `default`    the registry's settings and the overrides, whether or not there is a search
     """
     for source in sources:
-        found = _SOURCES[source](cell, read or partial(read_choice, results))
+        found = _SOURCES[source](cell, read)
         if found is not None:
             return found
     return None

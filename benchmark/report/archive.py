@@ -103,6 +103,10 @@ class Archive:
         found, _ = self.store.find(keys)
         return [found.get(key) for key in keys]
 
+    def add_shipped(self, record: Record) -> None:
+        """Count a record that the package brought, which has no file of its own here."""
+        self.add(record, "shipped with the package; in a clone, results/runs", "")
+
     def add(
         self,
         record: Record,
@@ -164,6 +168,9 @@ def read(store: Store) -> Archive:
             archive.problems.append(f"{found.path.relative_to(store.root)}: {found.reason}")
         else:
             archive.add(found)
+    for record in store.below.records() if store.below else ():
+        if not store.path(record["key"]).is_file():
+            archive.add_shipped(record)
     return archive
 
 

@@ -23,6 +23,7 @@ from benchmark.report.archive import read
 from benchmark.report.gather import Judged, gather, judge
 from benchmark.report.page import assemble
 from benchmark.runner.records import Store
+from benchmark.runner.shipped import store_at
 from benchmark.tables import descriptive, render
 from benchmark.tables.build import build_from
 from benchmark.tables.recipes import catalogue
@@ -42,7 +43,7 @@ def steps(everything: bool) -> int:
 
 def write_page(results: Path, to: Path, step: Step = lambda _: None) -> list[Path]:
     """Write index.html, with the figures that lie in `to`; returns its path."""
-    store = Store(results, remember=True)
+    store = store_at(results, remember=True)
     built = _tables(store, step)
     judged = judge(store, built)
     step("judgements")
@@ -62,7 +63,7 @@ def write_reports(
 
     Returns the paths, the page last.
     """
-    store = Store(results, remember=True)
+    store = store_at(results, remember=True)
     built = _tables(store, step)
     written = [path for table in built.values() for path in write_table(table, to)]
     # Drawing takes longer than everything else, so it goes on beside it.

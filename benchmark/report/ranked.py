@@ -117,7 +117,7 @@ def _archive(table: Table, store: Store) -> Archive:
             if store.path(key).is_file():
                 archive.add(record, f"{store.root}/runs", verify)
             else:
-                archive.add(record, "shipped with the package; in a clone, results/runs", "")
+                archive.add_shipped(record)
     return archive
 
 

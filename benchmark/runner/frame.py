@@ -16,16 +16,26 @@ if TYPE_CHECKING:
 
 METRICS = ("balanced_accuracy", "accuracy", "weighted_f1", "auroc")
 
+SELECTED = {
+    "mean": "selected_features",
+    "std": "selected_std",
+    "local_sparsity": "local_sparsity",
+}
+"""What a record's selection holds -> its column; the rest of it is one column of JSON."""
+
+FACTS = ("best_step", "globally_selected")
+"""What tables read of what a model tells of itself; one column of JSON."""
+
 _SPEC = ("model", "repeat", "fold", "folds", "valid_size", "seed", "revision")
 
 
 def row_of(record: Mapping[str, Any]) -> dict[str, Any]:
     """A record's row: what was run, what came of it, and which data and rows it saw.
 
-    The place of an own table on this machine is left out.
+    The place of an own table on this machine is left out, as are curves and the machine.
     """
     spec, data = record["spec"], record.get("data", {})
-    selection = record.get("selection") or {}
+    selection, facts = record.get("selection") or {}, record.get("model") or {}
     row: dict[str, Any] = {"key": record["key"], "dataset": DataRef(**spec["data"]).label}
     row |= {name: spec[name] for name in _SPEC}
     row |= {
@@ -39,10 +49,12 @@ def row_of(record: Mapping[str, Any]) -> dict[str, Any]:
         scores = record.get("scores", {}).get(part, {})
         row |= {f"{part}_{metric}": scores.get(metric) for metric in METRICS}
     return row | {
-        "selected_features": selection.get("mean"),
-        "selected_std": selection.get("std"),
-        "local_sparsity": selection.get("local_sparsity"),
-        "constant_mask": record.get("model", {}).get("constant_mask"),
+        **{column: selection.get(name) for name, column in SELECTED.items()},
+        "selection": canonical({n: v for n, v in selection.items() if n not in SELECTED}),
+        "also": canonical(record.get("also") or {}),
+        "transfer": canonical(record.get("transfer")),
+        "constant_mask": facts.get("constant_mask"),
+        "facts": canonical({name: facts[name] for name in FACTS if name in facts}),
         "n_samples": data.get("shape", [None, None])[0],
         "n_features": data.get("shape", [None, None])[1],
         "n_classes": data.get("classes"),
@@ -53,7 +65,7 @@ def row_of(record: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def record_of(row: Mapping[str, Any]) -> dict[str, Any]:
-    """The record behind a row, with what a row keeps: scores, data, the sizes of the selection."""
+    """The record behind a row, with what a row keeps: scores, data, the selection."""
     spec = RunSpec(
         data=DataRef(**json.loads(row["data"])),
         params=json.loads(row["params"]),
@@ -68,11 +80,8 @@ def record_of(row: Mapping[str, Any]) -> dict[str, Any]:
     }
     if row["status"] != "ok":
         return record | {"error": {"message": row["error"] or ""}}
-    chosen = {
-        "mean": row["selected_features"],
-        "std": row["selected_std"],
-        "local_sparsity": row["local_sparsity"],
-    }
+    chosen = {name: row[column] for name, column in SELECTED.items()}
+    chosen |= json.loads(row["selection"])
     return record | {
         "data": {
             "sha256": row["data_sha256"],
@@ -81,11 +90,17 @@ def record_of(row: Mapping[str, Any]) -> dict[str, Any]:
         },
         "split": {"sha256": row["split_sha256"]},
         "scores": {part: {m: row[f"{part}_{m}"] for m in METRICS} for part in PARTS},
+        "also": json.loads(row["also"]),
         "selection": None if chosen["mean"] is None else chosen,
-        "model": {"constant_mask": row["constant_mask"]},
+        "transfer": json.loads(row["transfer"]),
+        "model": json.loads(row["facts"]) | {"constant_mask": row["constant_mask"]},
     }
 
 
+TEXTS = (
+    "key", "dataset", "model", "setting", "params", "data", "status", "error",
+    "selection", "also", "transfer", "facts", "data_sha256", "split_sha256",
+)  # fmt: skip
 WHOLE = ("repeat", "fold", "folds", "seed", "revision", "n_samples", "n_features", "n_classes")
 """Columns of whole numbers, of which some may be missing."""
 
@@ -96,8 +111,7 @@ def frame_of(rows: Iterable[Mapping[str, Any]]) -> pd.DataFrame:
 
     frame = pd.DataFrame(sorted(rows, key=lambda row: str(row["key"])), columns=list(row_of(EMPTY)))
     types = dict.fromkeys(WHOLE, "Int64") | {"constant_mask": "boolean"}
-    texts = ("key", "dataset", "model", "setting", "params", "data", "status", "error")
-    types |= dict.fromkeys((*texts, "data_sha256", "split_sha256"), "string")
+    types |= dict.fromkeys(TEXTS, "string")
     return frame.astype({name: types.get(name, "float64") for name in frame.columns})
 
 

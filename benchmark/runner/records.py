@@ -115,6 +115,10 @@ class Below(Protocol):
 
     def choice(self, cell: Cell) -> Choice | None: ...
 
+    def settings(self, folder: str) -> set[str]: ...
+
+    def records(self) -> Iterable[dict[str, Any]]: ...
+
 
 class Store:
     """The records below one results folder, and the choices beside them.
@@ -151,7 +155,13 @@ class Store:
 
     def setting(self, cell: Cell, *sources: str) -> Setting | None:
         """The settings that a cell stands for: `benchmark.protocol.choices.resolve`."""
-        return resolve(self.root, cell, *sources, read=self.choice)
+        return resolve(self.choice, cell, *sources)
+
+    def settings(self, folder: str) -> list[str]:
+        """Every setting that has a folder of records, of one `MODEL/DATASET`."""
+        path = self.runs / folder
+        found = {place.name for place in path.iterdir()} if path.is_dir() else set()
+        return sorted(found | (self.below.settings(folder) if self.below else set()))
 
     def path(self, key: str) -> Path:
         return self.runs / f"{key}.json"

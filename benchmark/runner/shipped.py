@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import io
 import json
+from collections.abc import Iterator
 from dataclasses import asdict
 from functools import cache
 from importlib.resources import files
@@ -34,6 +35,13 @@ def own_folder() -> Path:
 OWN = Path("own-results")
 
 
+def store_at(results: Path, remember: bool = False) -> Store:
+    """The records of a folder. Whoever has the package and no checkout has its records, too, below
+    those of their `results`; a folder of another name stands alone."""
+    at_home = results == Path("results") and own_folder() == results
+    return Store(results, remember, Shipped() if at_home else None)
+
+
 class Shipped:
     """The shipped records and choices, read once and looked up by key."""
 
@@ -44,6 +52,12 @@ class Shipped:
     def choice(self, cell: Cell) -> Choice | None:
         text = _choices().get(choice_path(Path(), cell).as_posix())
         return None if text is None else fit(Choice, parse(text.encode()))
+
+    def settings(self, folder: str) -> set[str]:
+        return _settings().get(folder, set())
+
+    def records(self) -> Iterator[dict[str, Any]]:
+        return map(frame.record_of, _rows().values())
 
     def rows(self) -> list[dict[str, Any]]:
         return list(_rows().values())
@@ -59,6 +73,15 @@ def _read(name: str) -> Any:
 @cache
 def _rows() -> dict[str, dict[str, Any]]:
     return {row["key"]: row for row in frame.rows_of(_read(RECORDS))}
+
+
+@cache
+def _settings() -> dict[str, set[str]]:
+    found: dict[str, set[str]] = {}
+    for key in _rows():
+        model, data, setting, _ = key.split("/")
+        found.setdefault(f"{model}/{data}", set()).add(setting)
+    return found
 
 
 @cache

@@ -11,7 +11,6 @@ from benchmark.protocol.choices import (
     Candidate,
     Choice,
     current,
-    read_choice,
     search_digest,
     write_choice,
 )
@@ -58,7 +57,7 @@ def _settle(cell: Cell, protocol: Protocol, result: Result, means: Means) -> Cho
         return None
     choice = choice_of(cell, protocol, result, result.best)
     root = means.store.root
-    existing = or_set_aside(root, lambda: read_choice(root, cell))
+    existing = or_set_aside(root, lambda: means.store.choice(cell))
     stands = existing is not None and current(existing, cell) and not means.force
     if existing is not None and stands and existing.strength > choice.strength:
         say(

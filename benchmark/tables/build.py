@@ -7,6 +7,7 @@ from pathlib import Path
 
 from benchmark.protocol.choices import EDITIONS
 from benchmark.runner.records import Store
+from benchmark.runner.shipped import store_at
 from benchmark.tables.computed import with_computed
 from benchmark.tables.measured import measure
 from benchmark.tables.ranking import with_summaries
@@ -27,7 +28,7 @@ def build_table(
 
 def build_all(results: Path, names: Sequence[str] | None = None) -> dict[str, Table]:
     """All tables, or these, by name; a record is read once, however many tables show it."""
-    store = Store(results, remember=True)
+    store = store_at(results, remember=True)
     return {name: build_from(store, name) for name in (catalogue() if names is None else names)}
 
 
@@ -45,6 +46,6 @@ def build_recipe(
     store: Store | None = None,
 ) -> Table:
     """Build a table from what its recipe plans."""
-    store = store or Store(results, remember=True)
+    store = store or store_at(results, remember=True)
     table = with_computed(measure(recipe, store, editions), store)
     return with_summaries(table, recipe.rank) if recipe.rank else table

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 
-from benchmark.protocol.choices import base_of, resolve
+from benchmark.protocol.choices import base_of
 from benchmark.protocol.plan import Cell, Protocol
 from benchmark.protocol.registry import check_name, model_ref
 from benchmark.protocol.spec import RunSpec
 from benchmark.protocol.stored import or_told
+from benchmark.runner.records import Store
 from benchmark.tables.computed import COMPUTED
 from benchmark.tables.recipes import Need, Recipe, catalogue, read_recipe
 
@@ -66,20 +66,20 @@ def timed_everywhere() -> list[Cell]:
 
 
 def specs_by_edition(
-    need: Need, results: Path, protocol: Protocol
+    need: Need, store: Store, protocol: Protocol
 ) -> dict[str, list[RunSpec] | None]:
     """The runs behind a cell; None where the edition's settings are not known."""
     cell, extra = need.cell, need.params or {}
-    settings = {"rule": or_told(lambda: resolve(results, cell, need.settings))}
+    settings = {"rule": or_told(lambda: store.setting(cell, need.settings))}
     if need.params is None:
-        settings["recovered"] = resolve(results, cell, "recovered")
+        settings["recovered"] = store.setting(cell, "recovered")
     return {
         edition: None if known is None else cell.specs({**known.params, **extra}, protocol)
         for edition, known in settings.items()
     }
 
 
-def specs_of(need: Need, results: Path, protocol: Protocol) -> list[RunSpec]:
+def specs_of(need: Need, store: Store, protocol: Protocol) -> list[RunSpec]:
     """The runs behind a cell in both editions, as far as their settings are known."""
-    editions = specs_by_edition(need, results, protocol).values()
+    editions = specs_by_edition(need, store, protocol).values()
     return [spec for specs in editions for spec in specs or ()]

@@ -12,7 +12,7 @@ from typing import Any
 from benchmark.data.places import out_of_reach
 from benchmark.experiments import timing
 from benchmark.progress import Progress, say
-from benchmark.protocol.choices import current, read_choice
+from benchmark.protocol.choices import current
 from benchmark.protocol.plan import Cell, Protocol
 from benchmark.protocol.registry import datasets
 from benchmark.protocol.search import Plan
@@ -48,14 +48,14 @@ def gaps(wanted: Sequence[Need], means: Means, quick: int | None) -> list[Unfini
 
 
 def gap_of(need: Need, means: Means, quick: int | None, costs: Costs) -> Unfinished | None:
-    results, cell = means.store.root, searched_cell(need)
+    cell = searched_cell(need)
     search = to_be_searched(cell, means, quick)
     if search:
         runs = runs_of_search(cell, PROTOCOL, quick, means.store)
         if cell.model != need.cell.model or need.params:
             runs += len(PROTOCOL.splits())
     else:
-        keys = {spec.key for spec in specs_of(need, results, PROTOCOL)}
+        keys = {spec.key for spec in specs_of(need, means.store, PROTOCOL)}
         records, _ = means.store.find(sorted(keys))
         done = [r for r in records.values() if finished(r, means.retry) and not means.force]
         runs = len(keys) - len(done)
@@ -68,8 +68,7 @@ def to_be_searched(cell: Cell, means: Means, quick: int | None) -> bool:
     """Whether there is no choice yet, or one from a search that saw less than asked for."""
     if not cell.search:
         return False
-    root = means.store.root
-    choice = or_set_aside(root, lambda: read_choice(root, cell))
+    choice = or_set_aside(means.store.root, lambda: means.store.choice(cell))
     if choice is None or not current(choice, cell) or means.force:
         return True
     total = len(PROTOCOL.splits())
@@ -162,7 +161,7 @@ def _completing(gap: Unfinished, means: Means, quick: int | None) -> Plan[None]:
     """Search where that is needed, then the runs of the cell in both editions."""
     if gap.search:
         yield from choosing(searched_cell(gap.need), PROTOCOL, means, quick)
-    yield specs_of(gap.need, means.store.root, PROTOCOL)
+    yield specs_of(gap.need, means.store, PROTOCOL)
 
 
 def take_times(

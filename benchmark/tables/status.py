@@ -15,6 +15,7 @@ from benchmark.protocol.plan import Protocol
 from benchmark.protocol.stored import or_told
 from benchmark.runner.costs import Costs, runs_of_search
 from benchmark.runner.records import Problem, Store
+from benchmark.runner.shipped import store_at
 from benchmark.tables.needs import needs, searched_cell, specs_by_edition, timed
 from benchmark.tables.recipes import Need
 from benchmark.text import first_line, grid
@@ -57,11 +58,11 @@ def counts(results: Path) -> tuple[list[Row], bool]:
 def needed(table: str, results: Path) -> tuple[list[Row], bool]:
     """What a table needs, per model, dataset and edition, how much of it is there, and what the
     rest costs."""
-    store, rows, protocol = Store(results), [], Protocol()
+    store, rows, protocol = store_at(results), [], Protocol()
     costs = Costs(store)
     for need in needs(table):
         away = out_of_reach(need.cell.data)
-        for edition, specs in specs_by_edition(need, results, protocol).items():
+        for edition, specs in specs_by_edition(need, store, protocol).items():
             if specs is None:
                 if edition == "rule" and away:
                     rows.append(_row(need, edition, ABSENT))

@@ -299,7 +299,7 @@ def beside(results, capsys):
     for table, method in (("table2", "knn"), ("table12", "protogate")):
         measured(table, results, method)
         for need in needs(table, [method], ["colon"]):
-            specs_by_edition(need, results, Protocol())
+            specs_by_edition(need, Store(results), Protocol())
     xor = fidelity.experiments()["l2x-xor"]
     knn, protogate = cell_of("knn", "colon"), cell_of("protogate", "colon")
     readers = [

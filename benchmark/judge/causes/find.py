@@ -25,6 +25,7 @@ from benchmark.judge.cells.ledger import Line
 from benchmark.paper import Printed
 from benchmark.protocol.stored import or_told
 from benchmark.runner.records import Store
+from benchmark.runner.shipped import store_at
 from benchmark.tables.build import build_from
 from benchmark.tables.table import Result, Table
 from benchmark.text import mean_std as shown
@@ -59,7 +60,7 @@ class Cause:
 
 def build(results: Path, tables: Sequence[int] | None = None) -> list[Cause]:
     """A cause for every cell that differs by the paper's rule, in the paper's order."""
-    store = Store(results, remember=True)
+    store = store_at(results, remember=True)
     return causes(store, ledger.lines(store, tables))
 
 

@@ -16,7 +16,7 @@ from benchmark import paper
 from benchmark.judge import discrepancies
 from benchmark.paper import Printed
 from benchmark.protocol.plan import Cell, keys_of
-from benchmark.protocol.spec import FOLDS, VALID_SIZE, folder_name
+from benchmark.protocol.spec import FOLDS, VALID_SIZE
 from benchmark.runner.records import Store
 from benchmark.tables import pairing
 from benchmark.tables.build import build_from
@@ -210,13 +210,12 @@ def settings(store: Store, cell: Cell) -> dict[str, list[Record]]:
     """The good runs of this model's present revision on these data, setting by setting."""
 
     def read() -> dict[str, list[Record]]:
-        folder = store.runs / folder_name(cell.entry.name) / cell.data.folder
         found: dict[str, list[Record]] = {}
         _, example = keys_of(cell, {})
         splits = [key.rpartition("/")[2] for key in example]
         place = "/".join(example[0].split("/")[:2])
-        for path in sorted(folder.iterdir()) if folder.is_dir() else ():
-            keys = [f"{place}/{path.name}/{split}" for split in splits]
+        for setting in store.settings(place):
+            keys = [f"{place}/{setting}/{split}" for split in splits]
             records, _ = store.find(keys, only=FIELDS)
             good = [
                 _slim(record)
@@ -224,7 +223,7 @@ def settings(store: Store, cell: Cell) -> dict[str, list[Record]]:
                 if record["status"] == "ok" and _comparable(record["spec"], cell)
             ]
             if good:
-                found[path.name] = good
+                found[setting] = good
         return found
 
     return store.once(("settings", cell.entry.name, cell.data.folder), read)

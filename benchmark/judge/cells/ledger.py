@@ -18,6 +18,7 @@ from benchmark.paper import Printed
 from benchmark.protocol.choices import EDITIONS
 from benchmark.protocol.spec import UserError
 from benchmark.runner.records import Store
+from benchmark.runner.shipped import store_at
 from benchmark.tables.build import build_from
 from benchmark.tables.convergence import Failure
 from benchmark.tables.descriptive import TITLES
@@ -84,7 +85,7 @@ def build(results: Path, tables: Sequence[int] | None = None) -> list[Line]:
             raise UserError(
                 f"Table {table} has no results to compare.{also} Results are in Tables {known}."
             )
-    return lines(Store(results, remember=True), tables)
+    return lines(store_at(results, remember=True), tables)
 
 
 def lines(store: Store, tables: Sequence[int] | None = None) -> list[Line]:
