@@ -664,8 +664,11 @@ def test_a_figure_that_cannot_be_drawn_leaves_its_reason_until_it_can(results, t
 def test_the_verb_writes_a_figure_and_names_the_nearest_to_a_wrong_one(cli, tmp_path):
     (tmp_path / "results").mkdir()
     words = ("--results", tmp_path / "results", "--to", tmp_path / "figures")
-    done = cli("figure", "8", *words, check=0)
+    done = cli("figure", "8", *words, check=3)
     assert "figures/figure8.svg" in done.stdout
+    assert f"no runs in {tmp_path / 'results'}: what was drawn shows the paper alone" in done.stderr
+    add_runs(tmp_path / "results", "knn", "colon", [70.0] * RUNS)
+    assert "the paper alone" not in cli("figure", "8", *words, check=0).stderr
     assert (tmp_path / "figures" / "figure8.png").is_file()
     unknown = cli("figure", "figur3", *words, check=2)
     assert "Did you mean 'figure3'" in unknown.stderr

@@ -75,9 +75,10 @@ def _as_asked(built: Table, arguments: argparse.Namespace) -> str:
 def figure(arguments: argparse.Namespace) -> int:
     """Draw figures of the paper, and some that it does not have, from the records that exist; trains
     nothing. The paper's own numbers stand beside ours, and a grey note names what is missing. Exit
-    code 3 if the records do not allow to draw one."""
+    code 3 if the records do not allow to draw one, or if there are none."""
     from benchmark import figures
     from benchmark.progress import Progress
+    from benchmark.runner.shipped import store_at
 
     every = arguments.names == ["all"]
     names = list(figures.FIGURES) if every else [figure_name(text) for text in arguments.names]
@@ -97,7 +98,10 @@ def figure(arguments: argparse.Namespace) -> int:
         print(line)
     for message in missing:
         say(message)
-    return GAPS if missing else OK
+    empty = store_at(arguments.results).empty
+    if drawn and empty:
+        say(f"There are no runs in {arguments.results}: what was drawn shows the paper alone.")
+    return GAPS if missing or empty else OK
 
 
 def report(arguments: argparse.Namespace) -> int:

@@ -17,6 +17,7 @@ from matplotlib.figure import Figure
 from benchmark import paper
 from benchmark.figures import numbers, style
 from benchmark.judge.ranks import LEVEL, Ranking, rank, shown_p
+from benchmark.protocol import registry
 from benchmark.runner.records import Store
 
 
@@ -67,7 +68,7 @@ def draw(shown: Shown) -> Figure:
             f"{name}: {_summary(ranking)}",
         )
         _diagram(axes, ranking)
-    absent = ", ".join(style.label(method) for method in paper.METHODS if method not in have)
+    absent = ", ".join(registry.label(method) for method in paper.METHODS if method not in have)
     style.note(
         figure,
         f"Methods under one bar cannot be told apart (Nemenyi, level {LEVEL}). "
@@ -83,7 +84,7 @@ def draw(shown: Shown) -> Figure:
 def _dashes(printed: Sequence[Sequence[float | None]]) -> str:
     """On methods without some of the paper's scores; without them no rank would be the printed one."""
     pairs = zip(paper.METHODS, printed, strict=True)
-    names = [style.label(method) for method, scores in pairs if None in scores]
+    names = [registry.label(method) for method, scores in pairs if None in scores]
     if not names:
         return ""
     return (
@@ -129,7 +130,7 @@ def _height(ranking: Ranking) -> float:
 def _diagram(
     axes: Axes,
     ranking: Ranking,
-    label: Callable[[str], str] = style.label,
+    label: Callable[[str], str] = registry.label,
     bold: str = "protogate",
 ) -> None:
     k, half = len(ranking.ranks), _half(ranking)

@@ -107,7 +107,7 @@ def draw(shown: Shown) -> Figure:
         Line2D([], [], color=look.colour, marker=look.marker, ms=look.size, lw=1, ls=look.dash)
         for method, look in zip(methods, map(style.look, methods), strict=True)
     ]
-    words = [style.label(method) for method in methods]
+    words = [registry.label(method) for method in methods]
     figure.legend(handles, words, loc="outside upper center", ncols=5, handlelength=3.2)
     style.note(figure, *notes)
     return figure
@@ -218,7 +218,7 @@ def _curve(axes: Axes, method: str, quantity: Quantity, runs: Runs, dimension: i
 def _notes(found: Mapping[tuple[str, str], Runs]) -> list[str]:
     whole = RUNS
     few = [
-        f"{style.label(method)} on {dataset} ({len(runs)})"
+        f"{registry.label(method)} on {dataset} ({len(runs)})"
         for (dataset, method), runs in found.items()
         if len(runs) < whole
     ]
@@ -240,7 +240,7 @@ def _lengths(found: Mapping[tuple[str, str], Runs]) -> str:
         lasts = sorted(run["curves"]["step"][-1] for run in runs)
         ends.setdefault(method, []).append(lasts[len(lasts) // 2])
     spans = {m: dict.fromkeys(f"{end(x):,.0f}" for end in (min, max)) for m, x in ends.items()}
-    return ", ".join(f"{style.label(m)} {' to '.join(span)}" for m, span in spans.items())
+    return ", ".join(f"{registry.label(m)} {' to '.join(span)}" for m, span in spans.items())
 
 
 def _unrecorded(found: Mapping[tuple[str, str], Runs]) -> list[str]:
@@ -255,7 +255,7 @@ def _unrecorded(found: Mapping[tuple[str, str], Runs]) -> list[str]:
                 some = f" ({known} of {len(runs)} runs)" if known else ""
                 lacks.setdefault(method, []).append(dataset + some)
         names = [
-            f"{style.label(method)} on {', '.join(places)}" for method, places in lacks.items()
+            f"{registry.label(method)} on {', '.join(places)}" for method, places in lacks.items()
         ]
         if names:
             sentences.append(f"In {letter} not recorded: {'; '.join(names)}.")
@@ -265,12 +265,12 @@ def _unrecorded(found: Mapping[tuple[str, str], Runs]) -> list[str]:
 def _absent(found: Mapping[tuple[str, str], Runs]) -> list[str]:
     """Networks without any curve, and datasets without those of a network that has some."""
     drawn = {method for _, method in found}
-    never = [style.label(method) for method in NETWORKS if method not in drawn]
+    never = [registry.label(method) for method in NETWORKS if method not in drawn]
     alike: dict[str, list[str]] = {}
     for method in NETWORKS:
         missing = [d for d in paper.DATASETS if (d, method) not in found]
         if method in drawn and missing:
-            alike.setdefault(", ".join(missing), []).append(style.label(method))
+            alike.setdefault(", ".join(missing), []).append(registry.label(method))
     return ([", ".join(never)] if never else []) + [
         f"{', '.join(names)} on {datasets}" for datasets, names in alike.items()
     ]

@@ -7,6 +7,7 @@ from matplotlib.lines import Line2D
 
 from benchmark.figures import style
 from benchmark.judge.features import Selection
+from benchmark.protocol import registry
 
 MOST = 20
 COLOURS = (style.BLUE, style.ORANGE, style.GREEN, style.PURPLE, style.SKY, style.WINE)
@@ -17,7 +18,7 @@ def draw(found: Selection) -> Figure:
     classes = list(features[0].by_class)
     figure = style.figure(style.TWO_COLUMNS, 1.2 + 0.17 * len(features))
     axes = figure.subplots()
-    axes.set_title(f"{style.label(found.model)} on {found.dataset}", loc="left")
+    axes.set_title(f"{registry.label(found.model)} on {found.dataset}", loc="left")
     places = range(len(features))
     axes.barh(places, [100 * f.share for f in features], color=style.PALE)
     for c, name in enumerate(classes):

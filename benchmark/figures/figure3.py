@@ -19,6 +19,7 @@ from benchmark import paper
 from benchmark.figures import labels, numbers, style
 from benchmark.figures.style import Points
 from benchmark.judge.cells import ledger
+from benchmark.protocol import registry
 from benchmark.runner.records import Store
 from benchmark.tables import recipes
 from benchmark.tables.table import Table
@@ -213,7 +214,7 @@ def _names(axes: Axes, hollow: Points, filled: Points) -> None:
 
 def _missing(shown: Shown) -> list[str]:
     have, datasets, (_, theirs, ours) = shown.have, shown.datasets, shown.rows[-1]
-    some = [f"{style.label(m)} ({n} of {len(datasets)})" for m, n in shown.some.items() if n]
+    some = [f"{registry.label(m)} ({n} of {len(datasets)})" for m, n in shown.some.items() if n]
     never = [m for m, n in shown.some.items() if not n]
     rest = [m for m in shown.timed if m in have and m not in ours[1]]
     unprinted = [m for m in ours[0] if m not in theirs[0]]
@@ -241,4 +242,4 @@ def _dashes() -> list[str]:
 
 
 def _named(methods: Sequence[str]) -> str:
-    return ", ".join(map(style.label, methods))
+    return ", ".join(map(registry.label, methods))

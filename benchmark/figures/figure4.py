@@ -22,6 +22,7 @@ from matplotlib.patches import Patch
 
 from benchmark.figures import labels, numbers, style
 from benchmark.figures.style import Points
+from benchmark.protocol import registry
 from benchmark.runner.records import Store
 from benchmark.tables import statistics as stats
 from benchmark.tables.recipes import ACCURACY, Metric
@@ -208,7 +209,7 @@ def _bars(
     axes.set_yticks(range(-8, 9, 4))
     axes.tick_params(axis="x", length=0)
     axes.grid(visible=False, axis="x")
-    names = [style.label(method) for method in methods]
+    names = [registry.label(method) for method in methods]
     axes.set_xticks(range(len(methods)), names, rotation=35, ha="right", rotation_mode="anchor")
     style.stand_out(axes.get_xticklabels(), methods)
 

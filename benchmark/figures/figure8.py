@@ -16,6 +16,7 @@ from matplotlib.lines import Line2D
 
 from benchmark import paper
 from benchmark.figures import numbers, style
+from benchmark.protocol import registry
 from benchmark.runner.records import Store
 from benchmark.tables.recipes import FEATURES
 from benchmark.tables.table import Table
@@ -146,7 +147,7 @@ def _axes(axes: Axes, methods: Sequence[str]) -> None:
     axes.set_xticks([0.01, 0.1, 1, 10, 100], ["", "0.1", "1", "10", "100"])
     axes.minorticks_off()
     axes.set_ylim(len(methods) - 0.4, -0.6)
-    axes.set_yticks(range(len(methods)), [style.label(method) for method in methods])
+    axes.set_yticks(range(len(methods)), [registry.label(method) for method in methods])
     axes.tick_params(axis="y", length=0)
     axes.grid(visible=False, axis="y")
     for row in range(1, len(methods)):

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from benchmark import paper
 from benchmark.experiments.specimen import Specimen
 from benchmark.figures import numbers, specimens, style
+from benchmark.protocol import registry
 from benchmark.protocol.spec import UserError
 from benchmark.runner.records import Store
 
@@ -122,7 +123,7 @@ def _classes(axes: Axes, labels: NDArray[np.int64], names: list[str]) -> None:
 
 
 def _method(axes: Axes, method: str) -> None:
-    axes.set_ylabel(style.label(method))
+    axes.set_ylabel(registry.label(method))
     style.stand_out([axes.yaxis.label], [method])
 
 
@@ -138,7 +139,9 @@ def _absent(axes: Axes) -> None:
 def _note(found: Mapping[tuple[str, str], Specimen], datasets: list[str]) -> list[str]:
     """What is shown, with which settings, and what is missing."""
     splits = {f"repeat {s.spec.repeat}, fold {s.spec.fold}" for s in found.values()}
-    untuned = [f"{style.label(m)} on {d}" for (m, d), s in found.items() if s.origin == "default"]
+    untuned = [
+        f"{registry.label(m)} on {d}" for (m, d), s in found.items() if s.origin == "default"
+    ]
     absent = [m for m in METHODS if any((m, d) not in found for d in datasets)]
     where = [d for d in datasets if any((m, d) not in found for m in METHODS)]
     command = (

@@ -14,6 +14,7 @@ from matplotlib.text import Annotation
 
 from benchmark.figures import style
 from benchmark.figures.style import BLACK, GREY, SMALL
+from benchmark.protocol import registry
 
 Point = tuple[float, float]
 
@@ -57,7 +58,7 @@ def of_method(method: str, x: float, y: float) -> Name:
     """A method's name at its point; ProtoGate's stands out."""
     look, own = style.look(method), method == "protogate"
     colour, weight = (look.colour, "bold") if own else (BLACK, "normal")
-    return Name(x, y, style.label(method), look.size, colour, weight)
+    return Name(x, y, registry.label(method), look.size, colour, weight)
 
 
 class _Place(NamedTuple):

@@ -68,7 +68,7 @@ def dimension(dataset: str) -> int:
 
 def missing(methods: Iterable[str], table: str) -> str:
     """The note on methods without numbers of ours; empty if there are none."""
-    labels = [style.label(method) for method in methods]
+    labels = [registry.label(method) for method in methods]
     return f"Not run yet: {', '.join(labels)} ({command(table)})." if labels else ""
 
 

@@ -21,6 +21,7 @@ from benchmark.judge.cells import ledger
 from benchmark.judge.cells.counts import distinct
 from benchmark.judge.cells.ledger import Line, Ours
 from benchmark.paper import Printed
+from benchmark.protocol import registry
 from benchmark.runner.records import Store
 from benchmark.tables.recipes import read_recipe
 from benchmark.tables.verdict import JUDGED
@@ -260,7 +261,7 @@ def _name(axes: Axes, cells: Sequence[Point]) -> None:
 
 def _title(line: Line) -> str:
     row = read_recipe(f"table{line.printed.table}").source(line.printed.method)
-    return f"{row.label or style.label(line.printed.method)}, {line.printed.dataset}"
+    return f"{row.label or registry.label(line.printed.method)}, {line.printed.dataset}"
 
 
 def _legend(figure: Figure, points: Sequence[Point]) -> None:

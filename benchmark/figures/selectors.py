@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from benchmark import paper
 from benchmark.figures import style
+from benchmark.protocol import registry
 from benchmark.protocol.spec import UserError
 from benchmark.runner.records import Store
 from benchmark.tables import transferability
@@ -41,7 +42,7 @@ def read(store: Store) -> Transferability:
 
 
 def label(selector: str) -> str:
-    return "no selector" if selector == NONE else style.label(selector)
+    return "no selector" if selector == NONE else registry.label(selector)
 
 
 def look(selector: str) -> style.Look:

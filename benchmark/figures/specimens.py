@@ -7,7 +7,6 @@ from statistics import fmean
 
 from benchmark.experiments import specimen
 from benchmark.experiments.specimen import Explained, Specimen
-from benchmark.figures import style
 from benchmark.protocol import registry
 from benchmark.protocol.plan import Cell, keys_of
 from benchmark.protocol.spec import UserError
@@ -81,7 +80,7 @@ def made(shown: Specimen, mean: float | None) -> str:
     settings = "tuned settings" if shown.origin == "tuned" else "default settings, not tuned"
     beside = "" if mean is None else f", mean over all runs {100 * mean:.1f} %"
     return (
-        f"{style.label(shown.spec.model)} on {shown.spec.data.label}, repeat {shown.spec.repeat}, "
+        f"{registry.label(shown.spec.model)} on {shown.spec.data.label}, repeat {shown.spec.repeat}, "
         f"fold {shown.spec.fold}; {settings}; balanced accuracy on this fold "
         f"{100 * shown.accuracy:.1f} %{beside}."
     )

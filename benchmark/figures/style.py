@@ -25,7 +25,6 @@ from matplotlib.lines import Line2D
 from matplotlib.text import Text
 from matplotlib.ticker import NullLocator
 
-from benchmark import paper
 from benchmark.files import write_atomic
 
 ONE_COLUMN, TWO_COLUMNS = 3.25, 6.75
@@ -133,17 +132,11 @@ LOOKS = {
     "protogate-local": Look(GREEN, ">", 5.5),
 }
 OTHER = Look(GREY, "X", 5.5)
-VARIANTS = {"protogate-global": "ProtoGate-global", "protogate-local": "ProtoGate-local"}
 
 
 def look(method: str) -> Look:
     """A method's colour and marker; grey crosses for models of one's own."""
     return LOOKS.get(method, OTHER)
-
-
-def label(method: str) -> str:
-    """A method's name as the paper prints it."""
-    return paper.LABELS.get(method) or VARIANTS.get(method, method)
 
 
 DATASETS = {

@@ -13,12 +13,12 @@ from pathlib import Path
 
 from benchmark import paper
 from benchmark.judge import pairwise
-from benchmark.judge.audit.findings import label
 from benchmark.judge.cells import ledger
 from benchmark.judge.cells.counts import ACCURACIES, Count, by_kind, listed, recovered
 from benchmark.judge.cells.ledger import Line
 from benchmark.judge.claims.check import Claim, judge_all
 from benchmark.judge.pairwise import Pair
+from benchmark.protocol.registry import label
 from benchmark.runner.shipped import store_at
 from benchmark.tables import statistics as stats
 from benchmark.tables.build import build_from

@@ -339,6 +339,13 @@ def find_model(name: str) -> ModelEntry | None:
     return None
 
 
+def label(name: str) -> str:
+    """A method's name as tables, figures and sentences show it; a variant with settings, or what is
+    no model, goes by its own."""
+    entry = find_model(name)
+    return entry.label if entry else name
+
+
 def model(name: str) -> ModelEntry:
     """The same; a name that nothing is known by raises, with the nearest one that exists."""
     if name.endswith(".py"):

@@ -14,7 +14,7 @@ import benchmark
 from benchmark.judge import pairwise, times
 from benchmark.judge.answer import Answer, answer
 from benchmark.judge.audit import audit, doubtful
-from benchmark.judge.audit.findings import FAILS, HOLDS, Finding, label
+from benchmark.judge.audit.findings import FAILS, HOLDS, Finding
 from benchmark.judge.cells import ledger
 from benchmark.judge.cells.counts import distinct
 from benchmark.judge.cells.ledger import INCONSISTENT, Line
@@ -22,6 +22,7 @@ from benchmark.judge.cells.render import LEGEND, paper_value, shown_value, why
 from benchmark.judge.claims.render import percent
 from benchmark.judge.pairwise import Pair
 from benchmark.judge.times import Order
+from benchmark.protocol.registry import label
 from benchmark.protocol.stored import or_told
 from benchmark.report.archive import SPLITS, Archive, surroundings
 from benchmark.report.tables import Gathered, editions, filled

@@ -163,6 +163,11 @@ class Store:
         found = {place.name for place in path.iterdir()} if path.is_dir() else set()
         return sorted(found | (self.below.settings(folder) if self.below else set()))
 
+    @property
+    def empty(self) -> bool:
+        """Whether it has no file of a record, whole or damaged."""
+        return self.below is None and next(_files(str(self.runs)), None) is None
+
     def path(self, key: str) -> Path:
         return self.runs / f"{key}.json"
 

@@ -86,8 +86,7 @@ def _row(recipe: Recipe, method: str) -> Row:
     source = recipe.source(method)
     name = re.split("[:|]", source.model)[0]
     entry = registry.find_model(name)
-    label = source.label or paper.LABELS.get(method)
-    label = label or (entry.label if entry and ":" not in method else method)
+    label = source.label or registry.label(method)
     # Rows that are no models, such as averages, belong to the paper's own kind of methods.
     other = "local" if method in recipe.rows else "own"
     return Row(method, label, paper.family(name) or (entry.family if entry else other))

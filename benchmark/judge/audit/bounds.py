@@ -19,11 +19,11 @@ from benchmark.judge.audit.findings import (
     Sheet,
     cell_name,
     key,
-    label,
     printed,
 )
 from benchmark.paper import Printed
 from benchmark.protocol import registry
+from benchmark.protocol.registry import label
 from benchmark.protocol.spec import FOLDS
 from benchmark.tables.statistics import RUNS
 

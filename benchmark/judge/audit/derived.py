@@ -20,10 +20,10 @@ from benchmark.judge.audit.findings import (
     Finding,
     Sheet,
     key,
-    label,
     printed,
 )
 from benchmark.paper import Printed
+from benchmark.protocol.registry import label
 from benchmark.tables import statistics as stats
 from benchmark.text import mean_std
 

@@ -129,10 +129,6 @@ def printed(cell: Printed) -> str:
     return mean_std(cell.mean, cell.std, paper.decimals(cell.table, cell.metric), nothing="–")
 
 
-def label(method: str) -> str:
-    return paper.LABELS.get(method, method)
-
-
 # As text -----------------------------------------------------------------------------------------
 
 

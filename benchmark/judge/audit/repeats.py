@@ -18,9 +18,9 @@ from benchmark.judge.audit.findings import (
     Key,
     Sheet,
     key,
-    label,
     printed,
 )
+from benchmark.protocol.registry import label
 
 
 def repeated(sheet: Sheet) -> list[Finding]:

@@ -19,10 +19,10 @@ from benchmark.judge.audit.findings import (
     claim_check,
     data_rows,
     key,
-    label,
     printed,
 )
 from benchmark.protocol import registry
+from benchmark.protocol.registry import label
 from benchmark.protocol.spec import FOLDS, REPEATS, DataRef
 
 LOCAL = tuple(m for m in paper.FAMILIES["local"] if m != "protogate")

@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict
 
-from benchmark.judge.audit.findings import label, printed, table_name
+from benchmark.judge.audit.findings import printed, table_name
 from benchmark.judge.causes.find import (
     DISCREPANCY,
     INCONSISTENT,
@@ -25,6 +25,7 @@ from benchmark.judge.causes.find import (
 )
 from benchmark.judge.causes.tried import FEWEST, LEVEL
 from benchmark.judge.cells.render import shown_value
+from benchmark.protocol.registry import label
 from benchmark.text import columns, grid
 
 ABOUT = {

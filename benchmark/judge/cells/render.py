@@ -10,10 +10,11 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict
 
-from benchmark.judge.audit.findings import label, printed, table_name
+from benchmark.judge.audit.findings import printed, table_name
 from benchmark.judge.cells.counts import by_kind, listed, recovered
 from benchmark.judge.cells.ledger import WORDS, Line, Ours, totals
 from benchmark.protocol.choices import EDITION_NAMES, EDITIONS
+from benchmark.protocol.registry import label
 from benchmark.tables.convergence import MARK
 from benchmark.tables.pairing import Rho
 from benchmark.tables.statistics import RUNS

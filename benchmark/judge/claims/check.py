@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from benchmark import paper
 from benchmark.judge.audit import audit, doubtful
-from benchmark.judge.audit.findings import FAILS, HOLDS, Finding, Key, label
+from benchmark.judge.audit.findings import FAILS, HOLDS, Finding, Key
 from benchmark.judge.claims.evidence import (
     DIGITS,
     Evidence,
@@ -442,9 +442,7 @@ _recipe = cache(read_recipe)
 
 def method_name(table: int, method: str) -> str:
     """The name that a table shows for a row."""
-    entry = registry.models().get(method)
-    shown = _recipe(f"table{table}").source(method).label or label(method)
-    return entry.label if entry and shown == method else shown
+    return _recipe(f"table{table}").source(method).label or registry.label(method)
 
 
 # Verdicts ----------------------------------------------------------------------------------------
