@@ -61,19 +61,24 @@ campaign: .venv/.installed ## The runs behind the shipped tables
 	-$(TUNE) --models l2x,realx,tabnet,lspin,llspin,protogate,stg,invase --datasets syn1,syn2,syn3 --quick
 	-$(RUN) --models $(SWITCHES) --datasets syn1,syn2,syn3
 	-$(FILL) protogate-colon --quick
+	-$(TUNE) --models mlp,realx,protogate,lspin --datasets vehicle,mfeat-fourier,100-plants-texture --quick
 	-$(TUNE) --models protogate --datasets lung,toxicity,prostate --quick
 	-$(TUNE) --models lspin,llspin --datasets colon --quick
 	-$(RUN) --models lspin:gate_hidden=100 --datasets colon
+	-$(TUNE) --models realx --datasets $(REAL) --quick
+	-$(TUNE) --models stg --datasets $(REAL) --quick
 	-$(TUNE) --models mlp,realx,protogate,lspin --datasets $(TABULAR) --quick
 	-$(FILL) rf-table15
-	-$(TUNE) --models lightgbm,lasso --datasets $(TABULAR)
-	-$(TUNE) --models tabnet,realx --datasets $(REAL) --quick
+	-$(TUNE) --models lasso --datasets 100-plants-texture,mfeat-fourier,vehicle
+	-$(TUNE) --models lightgbm --datasets $(TABULAR)
+	-$(TUNE) --models tabnet --datasets $(REAL) --quick
+	-$(TUNE) --models l2x --datasets $(REAL) --quick
 	-$(TUNE) --models lasso --datasets $(REAL)
+	-$(TUNE) --models invase --datasets $(REAL) --quick
 	-$(RUN) --models catboost --datasets prostate
 	-$(TUNE) --models protogate-global,protogate-local --datasets $(REAL) --quick
-	-$(TUNE) --models invase --datasets $(REAL) --quick
+	-$(TUNE) --models lasso --datasets cnae-9
 	-$(TUNE) --models lspin,llspin --datasets lung,prostate,toxicity --quick
-	-$(TUNE) --models stg,l2x --datasets $(REAL) --quick
 	-$(TUNE) --models realx,tabnet,l2x,invase --datasets $(SYNTHETIC) --quick
 
 reports: .venv/.installed ## Rebuild everything in reports/ from the records; trains nothing
