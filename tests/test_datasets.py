@@ -621,6 +621,7 @@ def test_the_authors_prepared_table_must_match_exactly(nowhere, monkeypatch):
     assert loaded.X.shape == (200, 4160)
     assert np.bincount(loaded.y).tolist() == [167, 33]
     assert loaded.X[5, 7] == table.iloc[5, 7]
+    assert not loaded.derived
     prepared(nowhere / "meta-dr.csv", 4159, 61)
     with pytest.raises(UserError, match=r"shape \(200, 4159\), expected \(200, 4160\)"):
         loading.load(DataRef("meta-dr"))
@@ -637,6 +638,9 @@ def test_a_derived_set_of_other_width_loads_with_notes(nowhere, monkeypatch, met
     assert loaded.X.shape == (200, 4)
     assert "features differ from the paper's: 4 instead of 4160" in loaded.notes
     assert any("seed 42" in note for note in loaded.notes)
+    assert loaded.derived
+    spec = RunSpec("knn", DataRef("meta-dr"), 0, 0, {"n_neighbors": 1})
+    assert execute(spec).record["data"]["derived"] is True  # so that tables do not compare it
     assert loaded.source.startswith("data folder: CURTIS_data_Expression.txt + TableS6.txt + h.all")
 
 

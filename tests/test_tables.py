@@ -457,6 +457,21 @@ def test_failed_and_unplanned_records_are_not_compared(results):
     assert only(build(results), "xgboost").n == 24
 
 
+def test_other_patients_than_the_papers_have_no_verdict_and_no_rank(results):
+    drawn = {"sha256": "0" * 64, "classes": 2, "shape": [200, 4160], "derived": True}
+    for dataset, fields in (("lung", {}), ("meta-dr", {"data": drawn})):
+        add(results, "xgboost", dataset, {}, spread(72.6, 12.59), **fields)
+        for method, params in (("knn", {"n_neighbors": 5}), ("svm", {"C": 1.0})):
+            tune(results, method, dataset, params)
+            add(results, method, dataset, params, spread(60 + len(method), 9), **fields)
+    table = build(results, datasets=["lung", "meta-dr"])
+    theirs, others = (only(table, "xgboost", dataset) for dataset in ("lung", "meta-dr"))
+    assert theirs.verdict.word == "different" and others.verdict.word == "data unavailable"
+    assert "the paper's draw of patients is not published" in others.verdict.why
+    assert others.n == 25  # shown all the same
+    assert table.ranked[1] == ("lung",)
+
+
 # Ranks
 
 
@@ -617,7 +632,10 @@ def test_a_metric_may_be_printed_in_another_table(results):
 @pytest.fixture
 def whole(results, register):
     """All 17 methods on all 7 datasets with the paper's means and standard deviations: 2,975 records."""
-    entries = [f'[{m}]\nclass = "x:Y"\nfamily = "{paper.family(m)}"\n' for m in paper.METHODS]
+    entries = [
+        f'[{m}]\nclass = "x:Y"\nlabel = "{m.upper()}"\nfamily = "{paper.family(m)}"\n'
+        for m in paper.METHODS
+    ]
     register("\n".join(entries))
     for method in paper.METHODS:
         for dataset in paper.DATASETS:

@@ -49,6 +49,8 @@ class Dataset:
     """Features whose values in X are codes, with what these stand for. Each run encodes them."""
     gaps: bool = False
     """Whether X may hold NaN, which each run fills."""
+    derived: bool = False
+    """Whether its rows were drawn here: other patients than those behind the paper's numbers."""
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -92,6 +94,7 @@ def make(name: str, raw: Raw, source: str) -> Dataset:
         test=raw.test,
         categories=raw.categories,
         gaps=raw.gaps,
+        derived=raw.derived,
     )
 
 

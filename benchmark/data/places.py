@@ -103,6 +103,10 @@ def by_role(wanted: Iterable[dict[str, Any]]) -> dict[str, dict[str, Any]]:
     return {file.get("role", "table"): file for file in wanted}
 
 
+NOT_PUBLISHED = "the paper's draw of patients is not published"
+"""Why there is nothing to compare with where a dataset is `by_hand`: raw tables give another draw."""
+
+
 def by_hand(name: str) -> bool:
     """Whether a dataset comes neither with the project nor from an address.
 

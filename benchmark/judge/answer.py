@@ -182,7 +182,7 @@ def leads(table: Table) -> list[Lead]:
             and result.complete
         }
         mine = cells.pop(METHOD, None)
-        if mine is None or not cells:
+        if mine is None or not cells or mine.verdict.word == "data unavailable":
             continue
         other = max(cells, key=lambda method: cells[method].mean or 0.0)
         differences = [a - b for a, b in zip(mine.values, cells[other].values, strict=True)]

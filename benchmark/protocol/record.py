@@ -36,6 +36,7 @@ class Data(TypedDict):
     sha256: str
     shape: list[int]
     classes: int
+    derived: NotRequired[bool]
 
 
 class Rows(TypedDict):

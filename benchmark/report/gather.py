@@ -41,14 +41,14 @@ if TYPE_CHECKING:
 
 MEANINGS = {
     "equal": "mean and standard deviation equal in every printed digit",
-    "equivalent": "the 90 % interval of the difference lies within half the printed standard deviation",
+    "equivalent": "the 90 % interval of the difference lies within half the printed standard deviation between runs",
     "different": "the 95 % interval of the difference excludes zero, and equivalence is not shown",
     "inconclusive": "neither is shown",
     INCONSISTENT: "the printed number contradicts itself, another number or the text",
     "incomplete": "some of the planned runs are there",
     "failed": "all runs failed",
     "not run": "no runs yet, or not all of them",
-    "data unavailable": "the dataset has to be fetched by hand and was not at hand",
+    "data unavailable": "the paper's data were not at hand",
     "not in paper": "the paper prints nothing to compare with",
     "other hardware": "a time: only who is faster than whom can be compared",
 }

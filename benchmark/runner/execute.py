@@ -139,13 +139,13 @@ def _execute(spec: RunSpec, factory: Any, keep: Collection[str], meta: dict[str,
 
     with clock.stage("transfer"):
         transfer = masked.scores(model, train, valid, test) if hasattr(model, "masks") else None
-    shape = [len(data.y), len(data.columns)]
+    seen = {"sha256": data.sha256, "shape": [len(data.y), len(data.columns)], "classes": n_classes}
     record = {
         "schema": SCHEMA,
         "key": spec.key,
         "spec": spec.to_dict(),
         "status": "ok",
-        "data": {"sha256": data.sha256, "shape": shape, "classes": n_classes},
+        "data": seen | ({"derived": True} if data.derived else {}),
         "split": {"sha256": split.sha256, **{p: len(getattr(split, p)) for p in PARTS}},
         "scores": {
             name: metrics.scores(part.y, predicted[name], proba[name], n_classes)

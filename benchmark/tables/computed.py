@@ -14,7 +14,7 @@ from statistics import fmean
 from typing import Any
 
 from benchmark import paper
-from benchmark.data.places import by_hand
+from benchmark.data.places import NOT_PUBLISHED, by_hand
 from benchmark.protocol import registry
 from benchmark.protocol.choices import EDITIONS
 from benchmark.protocol.plan import Cell, keys_of
@@ -279,7 +279,7 @@ def _per_dataset(
         cell = _protogate(dataset)
         made = _best_and_largest(cell, store)
         if isinstance(made, Gap) and by_hand(cell.data.name):
-            made = Gap("data unavailable", "the data have to be fetched by hand", "data status")
+            made = Gap("data unavailable", NOT_PUBLISHED, "data status")
         found[dataset] = made
     return found
 

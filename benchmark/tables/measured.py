@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmark import paper, text
-from benchmark.data.places import by_hand
+from benchmark.data.places import NOT_PUBLISHED, by_hand
 from benchmark.experiments import timing
 from benchmark.paper import Printed
 from benchmark.progress import say
@@ -186,7 +186,7 @@ def _timed(recipe: Recipe, plan: _Plan, metric: Metric, results: Path) -> Result
     if timed is None:
         gap = plan.gap if plan.cell is None else Gap("not run", "not timed yet", "time")
         if plan.cell and by_hand(plan.cell.data.name):
-            gap = Gap("data unavailable", "the data have to be fetched by hand", "data status")
+            gap = Gap("data unavailable", NOT_PUBLISHED, "data status")
         assert gap is not None
         return replace(result, gap=gap, verdict=Verdict(gap.word, gap.reason))
     name = metric.value.removeprefix("timing.")
@@ -261,10 +261,11 @@ def _result(
             and plan.cell
             and by_hand(plan.cell.data.name)
         ):
-            gap = Gap("data unavailable", "the data have to be fetched by hand", "data status")
-    return replace(
-        result, gap=gap, note=_note(plan), verdict=_verdict(result, gap, metric, plan, rho)
-    )
+            gap = Gap("data unavailable", NOT_PUBLISHED, "data status")
+    verdict = _verdict(result, gap, metric, plan, rho)
+    if gap is None and any(record["data"].get("derived") for record in good):
+        verdict = Verdict("data unavailable", f"on another draw, since {NOT_PUBLISHED}")
+    return replace(result, gap=gap, note=_note(plan), verdict=verdict)
 
 
 def _gap(
@@ -343,7 +344,7 @@ def beside(
     """The verdict on runs beside the printed mean; `within` are their spreads between samples."""
     assert printed.mean is not None
     mean, std = mean_std(values)
-    # Where the printed standard deviation is one between samples, ours stands for both sides.
+    # A printed standard deviation between samples says nothing of runs.
     verdict = compare(
         Sample(mean, std, len(values)),
         Sample(printed.mean, None if metric.spread else printed.std),
@@ -359,7 +360,7 @@ def beside(
         return verdict
     shown = "none" if spread is None else f"{spread:.{metric.decimals}f}"
     why = f"mean equal as printed, standard deviation between samples {shown} is not"
-    return replace(verdict, word="equivalent", why=why, unpaired="equivalent")
+    return replace(verdict, word="inconclusive", why=why, unpaired="inconclusive")
 
 
 def _beside_dash(result: Result, metric: Metric) -> Verdict:

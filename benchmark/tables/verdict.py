@@ -2,6 +2,7 @@
 
 equal         every printed digit is ours, the standard deviation's included
 equivalent    the 90 % interval of the difference lies within half the printed standard deviation
+              between runs; where none is printed, nothing says what near is, and nothing is equivalent
 different     the 95 % interval of the difference excludes zero, and equivalence is not shown
 inconclusive  neither is shown: more runs could decide it, these do not
 
@@ -63,7 +64,7 @@ class Verdict:
     within: float | None = None
     """The smallest margin within which the two would be shown to agree."""
     margin: float | None = None
-    """What `equivalent` asks for."""
+    """What `equivalent` asks for; None where the paper prints no standard deviation between runs."""
     rho: float = 0.0
     """The correlation between the two sides' runs that the intervals rest on."""
     unpaired: str = ""
@@ -84,7 +85,8 @@ def compare(
     other: with s_p and s_o the two standard deviations and rho the correlation between two trainings
     on the same splits, the difference of the means has variance (s_p^2 + s_o^2 - 2 rho s_p s_o) / n.
     rho is measured from repeated seeds (tables/pairing.py). Where the paper prints no standard
-    deviation between runs, ours stands for it, also in the margin.
+    deviation between runs, ours stands for it in the variance. It is no margin: the more a method
+    varies, the more would count as the same.
     """
     ours_std = ours.std or 0.0
     printed_std = ours_std if printed.std is None else printed.std
@@ -92,11 +94,12 @@ def compare(
     same_std = printed.std is None or paper.equal_as_printed(ours_std, printed.std, decimals)
     difference = ours.mean - printed.mean
     n = min(ours.n, printed.n)
+    margin = None if printed.std is None else MARGIN * printed.std
 
     def judged(correlation: float) -> Verdict:
         variance = printed_std**2 + ours_std**2 - 2 * correlation * printed_std * ours_std
         error = math.sqrt(max(0.0, variance) / n)
-        return _judge(difference, error, n - 1, MARGIN * printed_std, decimals, correlation)
+        return _judge(difference, error, n - 1, margin, decimals, correlation)
 
     verdict, plain = judged(rho), judged(0.0)
     word, why = verdict.word, verdict.why
@@ -161,21 +164,22 @@ def same_or_not(value: float, printed: float, decimals: int) -> Verdict:
 
 
 def _judge(
-    difference: float, error: float, df: int, margin: float, decimals: int, rho: float
+    difference: float, error: float, df: int, margin: float | None, decimals: int, rho: float
 ) -> Verdict:
     """Equivalence first, then difference: a gap can be both real and too small to matter."""
     half = student_quantile(0.5 + DIFFERENCE / 2, df) * error
     interval = difference - half, difference + half
     within = abs(difference) + student_quantile(0.5 + EQUIVALENCE / 2, df) * error
-    if within <= margin and margin > 0:
+    if margin and within <= margin:
         word = "equivalent"
     elif interval[0] > 0 or interval[1] < 0:
         word = "different"
     else:
         word = "inconclusive"
     shown = " to ".join(f"{edge:+.{decimals}f}" for edge in interval)
+    asked = "no margin is printed" if margin is None else f"±{margin:.{decimals}f} asked for"
     why = (
         f"difference {difference:+.{decimals}f} (95 % interval {shown}), "
-        f"agrees to within ±{within:.{decimals}f}, ±{margin:.{decimals}f} asked for"
+        f"agrees to within ±{within:.{decimals}f}, {asked}"
     )
     return Verdict(word, why, difference, interval, within, margin, rho)

@@ -28,7 +28,7 @@ LEGEND = (
     ),
     (
         "`equal`: every printed digit. `equivalent`: the 90 % interval of the difference lies within "
-        "± half the printed standard deviation. `different`: the 95 % interval excludes zero, and "
+        "± half the printed standard deviation between runs. `different`: the 95 % interval excludes zero, and "
         "equivalence is not shown. `inconclusive`: neither is shown. Where no test is possible (sizes, "
         'differences of ranks, p-values) a number is equal or different. "Agrees to within" is the '
         "smallest margin for which agreement would be shown (`within` in CSV and JSON)."
@@ -40,7 +40,7 @@ LEGEND = (
         "the other methods; a method that was repeated itself takes its own, and where nothing was repeated "
         "rho is 0. The verdict at rho = 0 is the conservative reading (`unpaired` in CSV and JSON). Where "
         "no standard deviation between runs is printed (the ± of numbers of features is between samples), "
-        "ours stands for it."
+        "ours stands for it in the variance, and nothing counts as equivalent."
     ),
     (
         "Mean ranks are compared with the ranks of the paper's own cells over the same methods and "
@@ -69,7 +69,7 @@ SHORT = {
 """Verdicts as heads of narrow columns."""
 EXPLAINED = (
     "in doubt: the paper contradicts itself there, see `audit`. times: from other hardware, without a "
-    "verdict. no data: to be had by hand."
+    "verdict. no data: the paper's draw of patients is not published."
 )
 
 

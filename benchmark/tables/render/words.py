@@ -32,8 +32,8 @@ MISSING = {
 }
 VERDICTS = (
     "`=` equal in every printed digit, `≈` equivalent (the 90 % interval of the difference lies within "
-    "half the printed standard deviation), `≠` different (the 95 % interval excludes zero and "
-    "equivalence is not shown), `?` inconclusive (neither)"
+    "half the printed standard deviation between runs; where none is printed, nothing is), `≠` different "
+    "(the 95 % interval excludes zero and equivalence is not shown), `?` inconclusive (neither)"
 )
 FLAGGED = (
     f"`{MARK}` failed convergence: in more than half of the runs balanced accuracy is at most chance "
