@@ -42,7 +42,8 @@ TUNE := $(BIN)/python -m benchmark tune --jobs $(JOBS)
 FILL := $(BIN)/python -m benchmark reproduce --jobs $(JOBS) --budget all
 SEEDS := 43 44 45 46
 # Of the register of discrepancies, where a run costs seconds.
-SWITCHES := realx:drift=true,realx:lam=5.0,realx:lam=10.0,lspin:class_weight=null,lspin:weight_decay=0.0,lspin:clip=null,lspin:batch_size=1000,lspin:gate_hidden=200,$(\
+SWITCHES := stg:patience=500,lspin:patience=500,llspin:patience=500,stg:batch_size=1000,realx:batch_size=1000,$(\
+	)realx:drift=true,realx:lam=5.0,realx:lam=10.0,lspin:class_weight=null,lspin:weight_decay=0.0,lspin:clip=null,lspin:batch_size=1000,lspin:gate_hidden=200,$(\
 	)lspin:shift=0.0,llspin:shift=0.0,lspin:batch_norm=tensorflow,llspin:batch_norm=tensorflow
 comma := ,
 seeds = $(subst $() ,$(comma),$(foreach seed,$(SEEDS),$(1):random_state=$(seed)))
@@ -68,6 +69,9 @@ campaign: .venv/.installed ## The runs behind the shipped tables
 	-$(RUN) --models lspin:gate_hidden=100 --datasets colon
 	-$(TUNE) --models realx --datasets $(REAL) --quick
 	-$(TUNE) --models stg --datasets $(REAL) --quick
+	-$(RUN) --models tabnet:lambda_sparse=0.5:lr=0.003,realx:class_weight=balanced --datasets colon
+	-$(RUN) --models protogate:k=1,protogate:k=5 --datasets vehicle,mfeat-fourier,100-plants-texture
+	-$(RUN) --models protogate:k=3 --datasets prostate,toxicity
 	-$(TUNE) --models mlp,realx,protogate,lspin --datasets $(TABULAR) --quick
 	-$(FILL) rf-table15
 	-$(TUNE) --models lasso --datasets 100-plants-texture,mfeat-fourier,vehicle

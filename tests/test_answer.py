@@ -3,13 +3,14 @@
 import json
 
 import pytest
-from conftest import ROOT, add_runs, spread
+from conftest import ROOT, add_runs, cell_of, spread
 from test_ledger import MODELS, results  # noqa: F401 - a fixture
 
 from benchmark.cli.main import main
 from benchmark.judge import answer
 from benchmark.judge.cells import ledger
-from benchmark.judge.cells.counts import Count
+from benchmark.judge.cells.counts import Count, Recovered
+from benchmark.protocol import choices
 
 OTHERS = {"svm": 71.0, "rf": 75.0, "mlp": 79.0}
 
@@ -36,9 +37,11 @@ def test_where_it_holds(results):  # noqa: F811
         "Does ProtoGate rank first? Yes so far: over 2 datasets and 4 methods its mean rank is 1.00, "
         "1st of 4; the paper's own numbers for the same cells give 1."
     )
-    assert first.endswith("It is first in 100 % of 1000 redraws of our runs.")
+    assert "ProtoGate is first in 100 % of 1000 redraws of our runs, which share their" in first
+    assert "Nemenyi" not in first  # it is asked of ProtoGate and of who is first
+    assert first.endswith("None of the other 3 selects features for each sample.")
     assert pairs.startswith("ProtoGate clearly beats SVM (colon, lung), MLP (colon, lung) and RF")
-    assert "loses" not in pairs and "0 of its 6 comparisons are open" in pairs
+    assert "loses" not in pairs and "0 of its 6 comparisons show no difference" in pairs
     assert cells.startswith("8 distinct accuracies can be compared: 0 equal, ")
     assert gaps.startswith(
         "Missing: no runs on meta-dr, meta-pam, prostate, tcga-2y and toxicity; "
@@ -52,7 +55,9 @@ def test_where_it_fails(results):  # noqa: F811
     assert found.holds is False
     first, pairs, *_ = found.sentences
     assert "Not so far" in first and "4th of 4 (first is MLP with 1.00)" in first
-    assert "It is first in 0 % of" in first
+    assert "ProtoGate is first in 0 % of" in first
+    # Four methods on two datasets: nothing below 4.7 * sqrt(4 * 5 / 12) / sqrt(2) = 3.3 ranks is clear.
+    assert "Nemenyi's test does not tell ProtoGate and MLP apart" in first
     assert pairs.startswith("ProtoGate clearly loses to SVM (colon, lung), MLP")
     assert found.beats == {} and set(found.loses_to) == {"SVM", "MLP", "RF"}
 
@@ -88,9 +93,31 @@ def test_recovered_settings_are_counted_apart(results):  # noqa: F811
     add_runs(results, "knn", "colon", spread(71.65, 12.03), {"k": 5})
     found, _ = answer.build(results)
     assert found.counts["accuracies"].words == {"different": 1}
-    assert found.recovered == (1, 1)
-    assert (
-        "Of 1 settings known to be the paper's, all give every printed digit" in found.sentences[1]
+    assert found.recovered == Recovered(tried=1, equal=1, by_rule=0)
+    assert found.sentences[1].endswith(
+        "For 1 cell a setting was found that gives every printed digit; the paper's rule chooses it "
+        "for 0 of them."
+    )
+
+
+def test_who_was_searched_less_is_told(results, register):  # noqa: F811
+    register(MODELS + "\n[protogate.grid]\nk = [3, 5]\n")
+    for dataset in ("colon", "lung"):
+        cell = cell_of("protogate", dataset)
+        seen = [choices.Candidate({"k": k}, 0.8, splits) for k, splits in ((3, 25), (5, 5))]
+        made = choices.Choice(
+            "protogate", dataset, "quick", 5, 5, 25, cell.entry.revision,
+            choices.search_digest(cell), {"k": 3}, 0.8, [], seen, "",
+        )  # fmt: skip
+        choices.write_choice(results, cell, made)
+        for method, mean in {**OTHERS, "protogate": 60.0}.items():
+            params = {"k": 3} if method == "protogate" else {}
+            add_runs(results, method, dataset, spread(mean, 2.0), params)
+    found, _ = answer.build(results)
+    assert found.searched == answer.Searched(cheaper=2, rivals=3, in_full=3, local=0)
+    assert found.sentences[0].endswith(
+        "ProtoGate's own settings come from a cheaper search on 2 of the datasets, those of 3 of the "
+        "others from the full one everywhere."
     )
 
 
@@ -98,9 +125,9 @@ def test_cheaper_searches_and_the_conservative_reading_are_told():
     words, unpaired = {"equivalent": 2, "different": 1}, {"inconclusive": 3}
     found = answer.Answer(None, False, counts={"accuracies": Count(words, unpaired, 2)})
     assert answer._about_cells(found) == (
-        "3 distinct accuracies can be compared: 0 equal, 2 equivalent, 1 different, 0 inconclusive "
-        "(0, 0, 0, 3 if runs on the same splits had nothing in common). 2 of them rest on a cheaper "
-        "search than the paper's rule."
+        "3 distinct accuracies can be compared: 0 equal, 2 equivalent, 1 different, 0 inconclusive. "
+        "Without the correlation that was measured between runs on the same splits: 0 equal, 0 "
+        "equivalent, 0 different, 3 inconclusive. 2 rest on a cheaper search than the paper's rule."
     )
 
 

@@ -17,7 +17,7 @@ from benchmark.judge.audit import audit
 from benchmark.judge.audit.findings import FAILS, HOLDS, OPEN
 from benchmark.judge.claims import check, evidence
 from benchmark.judge.claims import render as claims_render
-from benchmark.judge.claims.check import NOT_SO_FAR, SO_FAR, TOO_FEW
+from benchmark.judge.claims.check import NOT_SO_FAR, SO_FAR, TOO_FEW, UNDECIDED
 from benchmark.protocol.choices import EDITIONS
 from benchmark.protocol.spec import UserError
 from benchmark.runner.records import Store
@@ -296,8 +296,8 @@ def test_support_of_a_close_race_lies_between():
         (3, "protogate-local", "colon", BA): [rng.gauss(80.0, 8) for _ in range(25)],
     }
     found = judged("global-to-local", cells)
-    assert 0.02 < found.support < 0.98
-    assert found.word in (SO_FAR, FAILS)
+    assert 0.06 < found.support < 0.94
+    assert found.word == UNDECIDED  # once `holds so far` at 55 %
 
 
 def test_methods_are_compared_on_the_same_splits():

@@ -237,6 +237,8 @@ def test_a_quick_search_runs_less_and_says_so(tmp_path):
     assert fast.search_text == "chosen on 5 splits, two finalists on 15"
     # A table's footnote says so, too: tests/test_tables.py.
     assert full.strength == (15, 15) and full.by_rule and not fast.by_rule
+    # One that has seen everything in the end is the rule, whatever it began with.
+    assert replace(fast, candidates=[replace(c, runs=15) for c in fast.candidates]).by_rule
 
 
 def test_searches_share_one_pool_of_workers(tmp_path):

@@ -23,9 +23,10 @@ def claims(arguments: argparse.Namespace) -> int:
     """Check the paper's sentences, in our words, on its printed cells and on our runs; trains
     nothing. Only cells with all runs count. `holds` and `does not hold` are final: no missing run
     can change them. `holds so far` and `does not hold so far` are about the cells at hand while
-    others are missing. `not enough runs`: nothing can be compared yet. The percentage is the share
-    of 1000 redraws of our runs in which the claim holds. What it all comes to stands at the end. The
-    claims are the output: the exit code is 0."""
+    others are missing. `undecided`: between 5 and 95 % of the redraws of our runs bear it out.
+    `not enough runs`: nothing can be compared yet. The percentage is the share of 1000 redraws of our
+    runs in which the claim holds. What it all comes to stands at the end. The claims are the output:
+    the exit code is 0."""
     from benchmark.judge import answer
     from benchmark.judge.claims import check as sentences
     from benchmark.judge.claims import render as claims_render

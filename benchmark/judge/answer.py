@@ -12,18 +12,25 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from benchmark import paper
-from benchmark.judge import pairwise
+from benchmark.judge import pairwise, ranks
 from benchmark.judge.cells import ledger
-from benchmark.judge.cells.counts import ACCURACIES, Count, by_kind, listed, recovered
+from benchmark.judge.cells.counts import (
+    ACCURACIES,
+    Count,
+    Recovered,
+    by_kind,
+    listed,
+    of_table,
+    recovered,
+)
 from benchmark.judge.cells.ledger import Line
 from benchmark.judge.claims.check import Claim, judge_all
 from benchmark.judge.pairwise import Pair
-from benchmark.protocol.registry import label
+from benchmark.protocol.registry import find_model, label
 from benchmark.runner.shipped import store_at
 from benchmark.tables import statistics as stats
 from benchmark.tables.build import build_from
 from benchmark.tables.table import Table
-from benchmark.tables.verdict import JUDGED
 
 METHOD = "protogate"
 METRIC = "balanced_accuracy"
@@ -49,6 +56,19 @@ class Lead:
 
 
 @dataclass(frozen=True)
+class Searched:
+    """How fairly the ranked methods were searched."""
+
+    cheaper: int
+    """Datasets on which ProtoGate's settings come from a cheaper search than the rule's."""
+    rivals: int
+    in_full: int
+    """Rivals without any cheaper search on these datasets."""
+    local: int
+    """Rivals that select features for each sample, as ProtoGate does."""
+
+
+@dataclass(frozen=True)
 class Answer:
     """The sentences, and the numbers in them for whoever computes."""
 
@@ -57,14 +77,16 @@ class Answer:
     final: bool
     """Whether that is over all of the paper's methods and datasets."""
     rank: dict[str, float | int | str] = field(default_factory=dict)
+    searched: Searched | None = None
     beats: dict[str, list[str]] = field(default_factory=dict)
     """Method -> datasets on which ProtoGate is clearly better."""
     loses_to: dict[str, list[str]] = field(default_factory=dict)
     open_pairs: int = 0
     counts: dict[str, Count] = field(default_factory=dict)
     """Verdicts per kind of number, over distinct experiments, by the paper's rule."""
-    recovered: tuple[int, int] = (0, 0)
-    """Settings that give every printed digit, of those that are known to be the paper's and were run."""
+    table2: Count | None = None
+    """The accuracies of Table 2 alone."""
+    recovered: Recovered = field(default_factory=Recovered)
     leads: tuple[Lead, ...] = ()
     no_data: tuple[str, ...] = ()
     missing: dict[str, list[str]] = field(default_factory=dict)
@@ -81,10 +103,12 @@ def answer(table: Table, lines: Sequence[Line], claims: Sequence[Claim]) -> Answ
         holds=None if not rank else rank["place"] == 1 and rank["shared"] == 0,
         final=table.fully_ranked,
         rank=rank,
+        searched=_searched(table) if rank else None,
         beats=beats,
         loses_to=loses_to,
         open_pairs=undecided,
         counts=by_kind(lines),
+        table2=of_table(lines, 2),
         recovered=recovered(lines),
         leads=tuple(leads(table)),
         no_data=no_data,
@@ -154,7 +178,27 @@ def _rank(table: Table, claims: Sequence[Claim]) -> dict[str, float | int | str]
     support = [c.outcome.support for c in claims if c.statement.id == "best-rank"]
     if support and support[0] is not None:
         found["support"] = support[0]
+    if len(datasets) > 1:
+        scores = [[table.results[m, d, METRIC, "rule"].mean for d in datasets] for m in methods]
+        found["critical"] = ranks.rank(scores, methods).difference
     return found
+
+
+def _searched(table: Table) -> Searched:
+    methods, datasets = table.ranked
+
+    def cheaper(method: str) -> int:
+        choices = [table.results[method, d, METRIC, "rule"].choice for d in datasets]
+        return sum(choice is not None and not choice.by_rule for choice in choices)
+
+    rivals = [method for method in methods if method != METHOD]
+    entries = [find_model(method) for method in rivals]
+    return Searched(
+        cheaper(METHOD),
+        len(rivals),
+        sum(not cheaper(method) for method in rivals),
+        sum(entry is not None and entry.selects == "local" for entry in entries),
+    )
 
 
 def _clear(pairs: Sequence[Pair]) -> tuple[dict[str, list[str]], dict[str, list[str]], int]:
@@ -244,9 +288,32 @@ def _about_rank(found: Answer) -> str:
             f"; the paper's own numbers for the same cells give {rank['paper_mean']:.2f}, "
             f"{_place(int(rank['paper_place']))}"
         )
+    parts = [text]
+    if "critical" in rank and rank["first"] != METHOD:
+        apart = float(rank["mean"]) - float(rank["first_mean"]) > float(rank["critical"])
+        first = label(str(rank["first"]))
+        parts.append(
+            f"Nemenyi's test {'tells' if apart else 'does not tell'} ProtoGate and {first} apart"
+        )
     if "support" in rank:
-        text += f". It is first in {_share(float(rank['support']))} of 1000 redraws of our runs"
-    return text + "."
+        parts.append(
+            f"ProtoGate is first in {_share(float(rank['support']))} of 1000 redraws of our runs, which share "
+            f"their samples, so that this looks surer than it is"
+        )
+    return f"{'. '.join(parts)}.{_about_search(found.searched)}"
+
+
+def _about_search(searched: Searched | None) -> str:
+    """What a reader of the rank has to know of the others."""
+    text = ""
+    if searched and not searched.local:
+        text += f" None of the other {searched.rivals} selects features for each sample."
+    if searched and searched.cheaper:
+        text += (
+            f" ProtoGate's own settings come from a cheaper search on {searched.cheaper} of the datasets, "
+            f"those of {searched.in_full} of the others from the full one everywhere."
+        )
+    return text
 
 
 def _place(number: int) -> str:
@@ -275,8 +342,8 @@ def _about_pairs(found: Answer) -> str:
     if not sides:
         return f"No difference between ProtoGate and another method is clear in {total} corrected paired tests."
     return (
-        f"ProtoGate {' and '.join(sides)}; {found.open_pairs} of its {total} comparisons are open "
-        f"(corrected paired tests, Holm over its comparisons on a dataset)."
+        f"ProtoGate {' and '.join(sides)}; {found.open_pairs} of its {total} comparisons show no difference "
+        f"(corrected paired tests, Holm over its own comparisons on a dataset)."
     )
 
 
@@ -293,19 +360,18 @@ def _about_cells(found: Answer) -> str:
     count = found.counts.get(ACCURACIES)
     if not count:
         return "No printed accuracy can be compared yet."
-    numbers = listed(count.words)
+    text = f"{count.total} distinct accuracies can be compared: {listed(count.words)}"
+    if found.table2 and found.table2.total < count.total:
+        text += f"; {found.table2.total} of them in Table 2: {listed(found.table2.words)}"
+    text += "."
     if count.unpaired != count.words:
-        unpaired = {word: count.unpaired.get(word, 0) for word in JUDGED}
-        others = ", ".join(map(str, unpaired.values()))
-        numbers += f" ({others} if runs on the same splits had nothing in common)"
-    text = f"{count.total} distinct accuracies can be compared: {numbers}."
+        text += (
+            f" Without the correlation that was measured between runs on the same splits: "
+            f"{listed(count.unpaired)}."
+        )
     if count.cheaper:
-        text += f" {count.cheaper} of them rest on a cheaper search than the paper's rule."
-    right, known = found.recovered
-    if known:
-        every = "all" if right == known else str(right)
-        text += f" Of {known} settings known to be the paper's, {every} give every printed digit."
-    return text
+        text += f" {count.cheaper} rest on a cheaper search than the paper's rule."
+    return f"{text} {found.recovered}".rstrip()
 
 
 def _about_gaps(table: Table, found: Answer) -> str:

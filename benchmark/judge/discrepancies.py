@@ -59,8 +59,8 @@ class Effect:
     """Second side minus first, where both are one number."""
     p: float | None = None
     """Corrected resampled t-test on paired runs."""
-    error: float | None = None
-    """Standard error of the difference over these splits, where that is what it is judged by."""
+    half: float | None = None
+    """Half of the difference's 95 % interval, which allows for the rows that runs share, as p does."""
     missing: tuple[Missing, ...] = ()
     """Why sides have no value."""
 
@@ -211,11 +211,16 @@ def _compare(what: str, sides: Mapping[str, Result | None], paired: bool) -> Eff
     first, second = (r if r and r.complete else None for r in sides.values())
     if first is None or second is None or first.mean is None or second.mean is None:
         return Effect(what, shown, missing=missing)
-    p = None
-    if paired and first.n == second.n:
-        differences = [y - x for x, y in zip(first.values, second.values, strict=True)]
-        p = stats.corrected_resampled_t(differences)[1]
-    return Effect(what, shown, second.mean - first.mean, p)
+    test = _test(first.values, second.values) if paired and first.n == second.n else ()
+    return Effect(what, shown, second.mean - first.mean, *test)
+
+
+def _test(first: Sequence[float], second: Sequence[float]) -> tuple[float, float]:
+    """p of the corrected test on paired runs, and half of the interval that belongs to it."""
+    differences = [y - x for x, y in zip(first, second, strict=True)]
+    _, spread = stats.mean_std(differences)
+    half = stats.half_interval(spread or 0.0, len(differences))
+    return stats.corrected_resampled_t(differences)[1], half
 
 
 def _shown(result: Result | None) -> str:
@@ -348,11 +353,10 @@ def _eval_x(spec: Mapping[str, Any], store: Store) -> list[Effect]:
             continue
         full = [100 * r["scores"]["test"]["balanced_accuracy"] for r in records]
         masked = [100 * r["also"]["eval-x"] for r in records]
-        p = stats.corrected_resampled_t([b - a for a, b in zip(full, masked, strict=True)])[1]
         means = [stats.mean_std(values) for values in (full, masked)]
         shown = [mean_std(*pair) for pair in means]
         sides = dict(zip(("full input", "EVAL-X"), shown, strict=True))
-        found.append(Effect(what, sides, means[1][0] - means[0][0], p))
+        found.append(Effect(what, sides, means[1][0] - means[0][0], *_test(full, masked)))
     return found
 
 
@@ -423,13 +427,10 @@ def _released(_spec: Mapping[str, Any], store: Store) -> list[Effect]:
         sides = {"printed": mean_std(printed.mean, printed.std), "released code": _shown(theirs)}
         what = f"{metric.heading} on colon, released code beside print: {verdict.word}"
         found.append(Effect(what, sides, verdict.difference))
-        differences = [b - a for a, b in zip(theirs.values, ours.values, strict=True)]
-        difference, spread = stats.mean_std(differences)
-        p = stats.corrected_resampled_t(differences)[1]
-        error = (spread or 0.0) / len(differences) ** 0.5
         sides = {"released code": _shown(theirs), "ours with its settings": _shown(ours)}
         what = f"{metric.heading} on colon, ours with the released settings"
-        found.append(Effect(what, sides, difference, p, error))
+        difference = ours.mean - theirs.mean
+        found.append(Effect(what, sides, difference, *_test(theirs.values, ours.values)))
     return found
 
 
@@ -465,8 +466,8 @@ def to_markdown(entries: Sequence[Discrepancy]) -> str:
     about = (
         "Where the paper's text, its printed numbers and its released code disagree or are silent: "
         "what each of them says, what this harness does, how to get the other side, and what that "
-        "changes. Effects are measured from the records that ship with the project; p is the "
-        "corrected resampled t-test on the 25 paired runs."
+        "changes. Effects are measured from the records that ship with the project; p and the 95 % "
+        "interval are those of the corrected resampled t-test on the 25 paired runs, one by one."
     )
     parts = ["# Discrepancies", about, _summary(entries)]
     for entry in entries:
@@ -479,20 +480,24 @@ def to_markdown(entries: Sequence[Discrepancy]) -> str:
 
 
 def _summary(entries: Sequence[Discrepancy]) -> str:
-    """What a reader should know on one screen: what moves an accuracy by a point or more."""
+    """What a reader should know on one screen: what moves an accuracy by a point or more. The largest
+    of many is picked here, so p is adjusted for all of them."""
+    tested = [e for entry in entries for e in entry.effects if "accuracy" in e.what and e.p is not None]
+    adjusted = dict(zip(map(id, tested), stats.holm([e.p or 0.0 for e in tested]), strict=True))
     moving = [e for e in entries if e.largest and abs(e.largest.difference or 0.0) >= POINT]
-    lines = [["", "largest effect on balanced accuracy", "p"]]
+    lines = [["", "largest effect on balanced accuracy", "adjusted p"]]
     for entry in moving:
         effect = entry.largest
         assert effect is not None and effect.difference is not None
-        p = "" if effect.p is None else f"{effect.p:.2g}"
+        p = f"{adjusted[id(effect)]:.2g}" if id(effect) in adjusted else ""
         lines.append([entry.title, f"{effect.difference:+.2f} points ({effect.what})", p])
     still = sum(bool(e.largest) for e in entries) - len(moving)
     other = sum(_weight(e)[0] == 1 for e in entries)
     open_ = sum(_weight(e)[0] == 2 for e in entries)
     rest = (
         f"{still} more move no accuracy by {POINT:g} point; {other} are measured on something else; "
-        f"the effect of {open_} is not measured."
+        f"the effect of {open_} is not measured. Of each entry the largest effect is shown, so p is adjusted "
+        f"(Holm) for all {len(tested)} tests of an accuracy."
     )
     return "\n\n".join(["## In short", grid(lines), rest])
 
@@ -504,11 +509,13 @@ def _effects_text(effects: Sequence[Effect]) -> str:
     lists = [e for e in effects if len(e.sides) > 2]
     parts = []
     if pairs:
-        lines = [["Measured", "First", "Second", "Difference", "p"]]
+        lines = [["Measured", "First", "Second", "Difference (95 % interval)", "p"]]
         for e in pairs:
             sides = [f"{label}: {value or '–'}" for label, value in e.sides.items()]
             difference = "" if e.difference is None else f"{e.difference:+.2f}"
-            difference += "" if e.error is None else f" (standard error {e.error:.2f})"
+            if e.difference is not None and e.half is not None:
+                low, high = e.difference - e.half, e.difference + e.half
+                difference += f" ({low:+.2f} to {high:+.2f})"
             lines.append([e.what, *sides, difference, "" if e.p is None else f"{e.p:.2g}"])
         parts.append(grid(lines))
     for e in lists:

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 
 from benchmark.judge.cells.ledger import Line
 from benchmark.tables.verdict import JUDGED
+from benchmark.text import counted
 
 ACCURACIES = "accuracies"
 KINDS = {
@@ -37,6 +38,11 @@ class Count:
     @property
     def total(self) -> int:
         return sum(self.words.values())
+
+
+def of_table(lines: Sequence[Line], table: int) -> Count | None:
+    """The accuracies of one table alone."""
+    return by_kind([line for line in lines if line.printed.table == table]).get(ACCURACIES)
 
 
 def by_kind(lines: Sequence[Line]) -> dict[str, Count]:
@@ -65,15 +71,33 @@ def distinct(lines: Iterable[Line], words: Container[str] = JUDGED) -> list[Line
     return list(found.values())
 
 
-def recovered(lines: Sequence[Line]) -> tuple[int, int]:
-    """Of the settings that are known to be the paper's: how many give every digit of an accuracy."""
-    words = {
-        ours.experiment: ours.verdict.word
+@dataclass(frozen=True)
+class Recovered:
+    """The accuracies for which a setting was found that gives the printed cell."""
+
+    tried: int = 0
+    equal: int = 0
+    """How many of these settings give every printed digit on the records at hand."""
+    by_rule: int = 0
+    """How many of those the rule chooses, too: only these were not found by searching for the print."""
+
+    def __str__(self) -> str:
+        if not self.tried:
+            return ""
+        found = "" if self.equal == self.tried else f"{self.equal} of "
+        text = f"For {found}{counted(self.tried, 'cell')} a setting was found that gives every printed digit"
+        return f"{text}; the paper's rule chooses it for {self.by_rule} of them."
+
+
+def recovered(lines: Sequence[Line]) -> Recovered:
+    found = {
+        ours.experiment: (ours.verdict.word, line.ours["rule"].verdict.word)
         for line in lines
         if (ours := line.ours.get("recovered")) and line.printed.metric in KINDS[ACCURACIES]
     }
-    judged = [word for word in words.values() if word in JUDGED]
-    return judged.count("equal"), len(judged)
+    judged = [(word, rule) for word, rule in found.values() if word in JUDGED]
+    equal = [rule for word, rule in judged if word == "equal"]
+    return Recovered(len(judged), len(equal), equal.count("equal"))
 
 
 def listed(words: dict[str, int]) -> str:

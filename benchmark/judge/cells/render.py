@@ -170,13 +170,7 @@ def headline(lines: Sequence[Line]) -> list[str]:
         + "."
         for kind, count in by_kind(lines).items()
     ]
-    right, known = recovered(lines)
-    if known:
-        said.append(
-            f"Recovered settings: {right} of {known} that are known to be the paper's give every "
-            f"printed digit."
-        )
-    return said
+    return [*said, *filter(None, [str(recovered(lines))])]
 
 
 def _totals(lines: Sequence[Line]) -> list[list[str]]:

@@ -39,7 +39,11 @@ from benchmark.tables.recipes import read_recipe
 from benchmark.tables.table import Table
 
 SO_FAR, NOT_SO_FAR, TOO_FEW = "holds so far", "does not hold so far", "not enough runs"
-WORDS = (HOLDS, SO_FAR, NOT_SO_FAR, FAILS, TOO_FEW)
+UNDECIDED = "undecided"
+WORDS = (HOLDS, SO_FAR, UNDECIDED, NOT_SO_FAR, FAILS, TOO_FEW)
+
+DOUBT = 0.05
+"""A claim is undecided where more than this share of the redraws says the other thing."""
 
 EQUAL = 0.005
 """What counts as equal: the same in the two decimals that the paper prints."""
@@ -471,6 +475,10 @@ def judge(statement: Statement, evidence: Evidence) -> tuple[Outcome, set[str]]:
     decided = surely >= need or total - surely_not < need
     word = (HOLDS if decided else SO_FAR) if holding[0] else (FAILS if decided else NOT_SO_FAR)
     cells = {place: value for c, _ in truths for place, value in c.cells.items()}
+    drawn = any(value.drawn for value in cells.values())
+    support = float(holding[1:].mean()) if drawn else None
+    if support is not None and DOUBT < support < 1 - DOUBT:
+        word = UNDECIDED
     found = _evidence(statement, [c for c, _ in truths])
     partial, others = next(
         # A value of one dataset is partial where methods are missing, one over datasets where those are.
@@ -487,7 +495,7 @@ def judge(statement: Statement, evidence: Evidence) -> tuple[Outcome, set[str]]:
         int(true[0]),
         known,
         total,
-        float(holding[1:].mean()) if any(value.drawn for value in cells.values()) else None,
+        support,
         tuple(filter(None, _ordered((d for _, d in cells), statement))),
         tuple(dict.fromkeys(m for m, _ in cells)),
         f"the other {others}" if partial else missing,

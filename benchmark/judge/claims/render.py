@@ -27,8 +27,9 @@ LEGEND = (
     (
         f"Only cells with all {RUNS} runs count. `holds` and `does not hold`: no missing run can "
         "change it; one counterexample is enough against a claim about every dataset. `holds so "
-        "far` and `does not hold so far`: so on the cells at hand, while others are missing. `not "
-        "enough runs`: nothing can be compared yet."
+        "far` and `does not hold so far`: so on the cells at hand, while others are missing. `undecided`: "
+        "between 5 and 95 % of the redraws of our runs bear it out. `not enough runs`: nothing can be "
+        "compared yet."
     ),
     (
         f"The percentage is the share of {DRAWS} redraws of our runs in which the claim holds on "

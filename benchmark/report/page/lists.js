@@ -123,7 +123,7 @@ function enlarge(f) {
 
 // Claims -----------------------------------------------------------------------------------------
 
-const CLAIM_SIGNS = { holds: "=", "holds so far": "≈", "does not hold so far": "≉", "does not hold": "≠", "not enough runs": "–" };
+const CLAIM_SIGNS = { holds: "=", "holds so far": "≈", undecided: "?", "does not hold so far": "≉", "does not hold": "≠", "not enough runs": "–" };
 
 function claimsView(start) {
   const ours = count(data.claims, (c) => c.word);
