@@ -85,7 +85,8 @@ def _averages(table: Table, metric: Metric) -> dict[Place, Result]:
             if missing:
                 away = all(r and r.gap and r.gap.word == "data unavailable" for r in results)
                 word = "data unavailable" if away else "not run"
-                gap = Gap(word, f"an average without {', '.join(missing)}")
+                names = ", ".join(registry.label(m) for m in missing)
+                gap = Gap(word, f"no average, since these have no value: {names}")
                 found |= _made(table, method, dataset, metric, gap=gap)
                 continue
             runs = zip(*(r.values for r in results if r), strict=True)

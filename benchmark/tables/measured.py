@@ -194,13 +194,20 @@ def _timed(recipe: Recipe, plan: _Plan, metric: Metric, results: Path) -> Result
     values = tuple(metric.scale * x for x in (found if isinstance(found, list) else [found]))
     result = replace(result, values=values, planned=len(values), params=timed.params)
     if isinstance(found, list):
-        note = "" if timed.quiet else "timed while other processes were busy"
+        busy = "" if timed.quiet else "timed while other processes were busy"
+        note = "; ".join(filter(None, [_timed_with(plan, timed), busy]))
         verdict = _on_other_hardware(result, timed)
         return replace(result, note=note, verdict=verdict, about=timed.hardware)
     if result.printed is None or result.printed.mean is None:
         return replace(result, verdict=Verdict("not in paper", "no such cell"))
     [size] = values
     return replace(result, verdict=same_or_not(size, result.printed.mean, metric.decimals))
+
+
+def _timed_with(plan: _Plan, timed: timing.Timing) -> str:
+    if plan.params == timed.params:
+        return ""
+    return "default settings, not tuned" if plan.gap else "settings that were chosen before"
 
 
 def _on_other_hardware(result: Result, timed: timing.Timing) -> Verdict:

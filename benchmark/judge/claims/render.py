@@ -107,7 +107,7 @@ def _coverage(claims: Sequence[Claim]) -> str:
     return (
         f"Runs that are missing may change {len(waiting)} of these, by "
         f"{'Table' if len(tables) == 1 else 'Tables'} {named}; "
-        f"`python -m benchmark status table{tables[0]}` lists them, with what they cost."
+        f"`python -m benchmark status table{tables[0]}` lists what one of them is missing, with the cost."
     )
 
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections import Counter
 
+from benchmark import paper
 from benchmark.experiments.timing import REPEATS
 from benchmark.protocol.choices import EDITION_NAMES
 from benchmark.tables.convergence import MARK
 from benchmark.tables.recipes import DIGITS, Metric
 from benchmark.tables.statistics import RUNS
 from benchmark.tables.table import Pair, Result, Row, Table
-from benchmark.tables.verdict import FEWEST_DATASETS, WORDS
+from benchmark.tables.verdict import FEWEST_DATASETS, JUDGED, WORDS
 from benchmark.text import mean_std
 
 MARKS = {"equal": "=", "equivalent": "≈", "different": "≠", "inconclusive": "?"}
@@ -34,6 +35,14 @@ VERDICTS = (
     "`=` equal in every printed digit, `≈` equivalent (the 90 % interval of the difference lies within "
     "half the printed standard deviation between runs; where none is printed, nothing is), `≠` different "
     "(the 95 % interval excludes zero and equivalence is not shown), `?` inconclusive (neither)"
+)
+PRINTED_K = (
+    "ProtoGate's K is the printed one, not searched (Discrepancies, `protogate-k`): it may have been "
+    "chosen by test scores."
+)
+DASHES = (
+    "Where the paper prints a dash for failed convergence, `=` says that ours failed, too, `≠` that it "
+    "converged."
 )
 FLAGGED = (
     f"`{MARK}` failed convergence: in more than half of the runs balanced accuracy is at most chance "
@@ -67,7 +76,10 @@ def heading(table: Table, dataset: str, metric: Metric) -> str:
 
 
 def source_name(table: Table, row: Row, edition: str) -> str:
-    """The edition, where the row is the paper's; a variant of an experiment has none."""
+    """The edition, where the row is the paper's; a variant of an experiment has none, and what was
+    timed has the settings of its time, see the legend."""
+    if any(metric.timed for metric in table.recipe.metrics):
+        return "ours"
     printed = any(table.recipe.printed(row.method, d, m.name) for d, m in table.recipe.columns)
     return EDITION_NAMES[edition] if printed else table.recipe.source(row.method).whose
 
@@ -101,7 +113,7 @@ def legend(table: Table) -> str:
     lines = [what_is_shown(table)]
     if any(metric.timed for metric in table.recipe.metrics):
         settings = (
-            "Settings: those that were chosen when it was timed, else the registry's defaults."
+            "Settings: those that are chosen now, unless a note says otherwise."
         )
         if any(result.about for result in table.shown):
             settings += (
@@ -112,6 +124,12 @@ def legend(table: Table) -> str:
         return "  \n".join(lines)
     if table.recipe.paper is not None:
         lines[0] += f" Against the paper: {VERDICTS}."
+        if any(r.printed and r.printed.mean is None and r.verdict.word in JUDGED for r in table.shown):
+            lines[0] += f" {DASHES}"
+        if any(row.method.startswith("protogate") for row in table.rows) and any(
+            dataset in paper.DATASETS for dataset in table.recipe.datasets
+        ):
+            lines.append(PRINTED_K)
     for edition in table.editions:
         words = Counter(r.verdict.word for r in table.shown if r.edition == edition)
         judged = [word for word in WORDS if words[word] and word != "not in paper"]
