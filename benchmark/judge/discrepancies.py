@@ -482,7 +482,9 @@ def to_markdown(entries: Sequence[Discrepancy]) -> str:
 def _summary(entries: Sequence[Discrepancy]) -> str:
     """What a reader should know on one screen: what moves an accuracy by a point or more. The largest
     of many is picked here, so p is adjusted for all of them."""
-    tested = [e for entry in entries for e in entry.effects if "accuracy" in e.what and e.p is not None]
+    tested = [
+        e for entry in entries for e in entry.effects if "accuracy" in e.what and e.p is not None
+    ]
     adjusted = dict(zip(map(id, tested), stats.holm([e.p or 0.0 for e in tested]), strict=True))
     moving = [e for e in entries if e.largest and abs(e.largest.difference or 0.0) >= POINT]
     lines = [["", "largest effect on balanced accuracy", "adjusted p"]]

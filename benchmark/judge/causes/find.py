@@ -211,7 +211,10 @@ def _in_vain(line: Line, table: Table, result: Result, tried: Sequence[Tried], s
     parts = []
     if judged:
         nearest = min(judged, key=lambda t: abs(t.mean - target))
-        parts.append(f"{_counted(judged)} tried; nearest {nearest.text(decimals)}")
+        text = f"{_counted(judged)} tried; nearest {nearest.text(decimals)}"
+        if nearest.word == "inconclusive" and _a_draw(nearest, table, result):
+            text += f", and {_why_a_draw(nearest)}"
+        parts.append(text)
     if few:
         seen = sorted({t.n for t in few})
         splits = f"{seen[0]} to {seen[-1]}" if len(seen) > 1 else f"{seen[0]}"

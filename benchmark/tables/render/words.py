@@ -112,9 +112,7 @@ def rank_text(pair: Pair | None, n: int) -> str:
 def legend(table: Table) -> str:
     lines = [what_is_shown(table)]
     if any(metric.timed for metric in table.recipe.metrics):
-        settings = (
-            "Settings: those that are chosen now, unless a note says otherwise."
-        )
+        settings = "Settings: those that are chosen now, unless a note says otherwise."
         if any(result.about for result in table.shown):
             settings += (
                 " The paper's times are from other hardware and other code, so they get no verdict: "
@@ -124,7 +122,9 @@ def legend(table: Table) -> str:
         return "  \n".join(lines)
     if table.recipe.paper is not None:
         lines[0] += f" Against the paper: {VERDICTS}."
-        if any(r.printed and r.printed.mean is None and r.verdict.word in JUDGED for r in table.shown):
+        if any(
+            r.printed and r.printed.mean is None and r.verdict.word in JUDGED for r in table.shown
+        ):
             lines[0] += f" {DASHES}"
         if any(row.method.startswith("protogate") for row in table.rows) and any(
             dataset in paper.DATASETS for dataset in table.recipe.datasets
