@@ -169,7 +169,7 @@ KNN_ON_COLON = ("knn", "colon", "rule")
 
 
 def test_status_counts_and_names_what_is_not_a_record(inside, tmp_path):
-    assert "No records yet" in inside("status", "--results", tmp_path, check=0).stdout
+    assert "No records of your own yet" in inside("status", "--results", tmp_path, check=0).stdout
     inside(*HERE, "--results", tmp_path, check=0)
     assert "knn" in inside("status", "--results", tmp_path, check=0).stdout
     (tmp_path / "runs" / "stray.txt").write_text("?")

@@ -16,6 +16,7 @@ from benchmark.protocol.choices import read_choice
 from benchmark.protocol.plan import Cell
 from benchmark.protocol.registry import data_ref, models
 from benchmark.protocol.spec import UserError
+from benchmark.runner.costs import Costs, runs_of_search
 from benchmark.runner.frame import METRICS, frame_of, record_of, row_of, rows_of
 from benchmark.runner.load import load_records
 from benchmark.runner.records import Store
@@ -92,6 +93,16 @@ def test_shipped_records_hold_the_settings_that_were_chosen(shipped):
     runs = shipped[shipped["key"].str.startswith(first.key.rpartition("/")[0])]
     assert len(runs) == 25
     assert 100 * runs["test_balanced_accuracy"].mean() == pytest.approx(83.05, abs=0.005)
+
+
+def test_without_a_checkout_costs_come_from_the_shipped_records(tmp_path):
+    cell, store = Cell(models()["ridge"], data_ref("colon")), Store(tmp_path, below=Shipped())
+    costs = Costs(store)
+    assert costs.per_run(cell) > 0
+    # Scaled from what was run, to data that no shipped record is of.
+    assert costs.per_run(Cell(models()["ridge"], data_ref("meta-dr"))) > costs.per_run(cell)
+    assert runs_of_search(cell, rank.Protocol(), None, store) == 0
+    assert runs_of_search(cell, rank.Protocol(), None, Store(tmp_path)) == 80
 
 
 def test_one_s_own_folder_lies_over_the_shipped_records(tmp_path, shipped):

@@ -21,6 +21,7 @@ from benchmark.protocol.spec import Outcome, UserError, failed
 from benchmark.runner.campaign import Means
 from benchmark.runner.records import Store
 from benchmark.runner.tune import at_edge, tune
+from benchmark.tables.reproduce import to_be_searched
 
 
 def cell(model="knn", data="syn1", **overrides):
@@ -185,6 +186,17 @@ def test_a_quick_search_finishes_the_best_two(tmp_path):
     assert replay(search(cell(), Protocol(), 5), rows)[0].best.params == {"n_neighbors": 3}
 
 
+def test_where_both_finalists_fail_the_next_best_finish():
+    wide = replace(models()["knn"], search=Search({"n_neighbors": [1, 2, 3, 4]}))
+    rows = {k: [0.9] * 10 + ["diverged"] * 15 for k in (1, 2)}
+    rows |= {3: [0.8] * 25, 4: [0.7] * 25}
+    result, _ = replay(search(Cell(wide, data_ref("syn1")), Protocol(), 5), rows)
+    assert result.best.params == {"n_neighbors": 3}  # as the full rule chooses; once it was nothing
+    assert [e.finished for e in result.entrants] == [False, False, True, True]
+    rows = {k: [0.9] * 10 + ["diverged"] * 15 for k in (1, 2, 3, 4)}
+    assert replay(search(Cell(wide, data_ref("syn1")), Protocol(), 5), rows)[0].best is None
+
+
 def test_what_ties_at_the_cut_goes_along_or_sees_more(monkeypatch):
     # The third ties with the second: three finalists.
     rows = {1: [0.9] * 25, 3: [0.8] * 25, 5: [0.8] * 25}
@@ -236,8 +248,11 @@ def test_a_quick_search_runs_less_and_says_so(tmp_path):
     assert fast.valid == max(c.valid for c in fast.candidates if c.runs == 15)
     assert fast.search_text == "chosen on 5 splits, two finalists on 15"
     # A table's footnote says so, too: tests/test_tables.py.
-    assert full.strength == (15, 15) and full.by_rule and not fast.by_rule
-    # One that has seen everything in the end is the rule, whatever it began with.
+    assert full.strength == (15, 15)
+    assert not full.by_rule and full.search_text == "chosen on 3 x 5 splits"
+    # On the paper's splits it is the rule; and so is one that has seen everything in the end.
+    full, fast = replace(full, repeats=5), replace(fast, repeats=5)
+    assert full.by_rule and not fast.by_rule
     assert replace(fast, candidates=[replace(c, runs=15) for c in fast.candidates]).by_rule
 
 
@@ -369,7 +384,18 @@ def test_a_search_with_the_same_outcome_leaves_the_choice_as_it_is(tmp_path):
 
 def test_as_many_splits_as_there_are_is_no_quick_search(tmp_path):
     [choice], _ = tune([cell()], Protocol(1, 5), Means(Store(tmp_path), jobs=0), quick=99)
-    assert choice.by_rule
+    assert choice.method == "race" and choice.strength == (5, 5)
+
+
+def test_more_splits_that_are_not_the_papers_are_not_fuller(tmp_path):
+    means = Means(Store(tmp_path), jobs=0)
+    [other], _ = tune([cell()], Protocol(1, 30), means)
+    assert other.strength == (30, 30) and not other.by_rule
+    assert to_be_searched(cell(), means, quick=None)
+    [paper], _ = tune([cell()], Protocol(), means)
+    assert paper.by_rule and not to_be_searched(cell(), means, quick=None)
+    [kept], _ = tune([cell()], Protocol(1, 30), means)
+    assert kept == paper
 
 
 def test_a_choice_that_its_own_candidates_contradict_is_named(tmp_path):

@@ -25,7 +25,7 @@ from benchmark.protocol.plan import Cell
 from benchmark.protocol.registry import load_class, make_spec, models
 from benchmark.protocol.spec import SCHEMA, RunSpec, UserError
 from benchmark.protocol.stored import Damaged, or_set_aside
-from benchmark.runner.records import NotARecord, Store, decode, encode
+from benchmark.runner.records import NotARecord, decode, encode
 from benchmark.runner.shipped import store_at
 from benchmark.shapes import fit
 
@@ -287,7 +287,7 @@ def is_made(results: Path, cell: Cell, repeat: int, fold: int) -> bool:
 def beside_record(results: Path, specimen: Specimen) -> str:
     """Its accuracy, and whether the record of the same run has the same."""
     shown = f"balanced accuracy {100 * specimen.accuracy:.2f} %"
-    records, _ = Store(results).find([specimen.spec.key])
+    records, _ = store_at(results).find([specimen.spec.key])
     record = records.get(specimen.spec.key)
     if record is None or record["status"] != "ok":
         return f"{shown}; the run has no record to compare with"

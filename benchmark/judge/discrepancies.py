@@ -29,7 +29,6 @@ from benchmark.runner.shipped import store_at
 from benchmark.tables import statistics as stats
 from benchmark.tables.build import build_from, build_recipe
 from benchmark.tables.measured import beside
-from benchmark.tables.ranking import with_summaries
 from benchmark.tables.recipes import ACCURACY, FEATURES, Metric, Recipe, Source, follow
 from benchmark.tables.table import Gap, Result, Table
 from benchmark.text import grid, mean_std
@@ -284,9 +283,7 @@ def _rank_deviations(_spec: Mapping[str, Any], _store: Store) -> list[Effect]:
 
 def _adtm_readings(_spec: Mapping[str, Any], store: Store) -> list[Effect]:
     """Our Table 2 by both readings."""
-    table = replace(build_from(store, "table2"), editions=("rule",))
-    assert table.recipe.rank is not None
-    table = with_summaries(table, table.recipe.rank)
+    table = build_from(store, "table2")
     methods, datasets = table.ranked
     if not methods:
         one = Missing("our Table 2", "no dataset has enough methods yet", "status table2")

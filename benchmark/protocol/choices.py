@@ -16,11 +16,14 @@ from typing import Any
 from benchmark.files import write_atomic
 from benchmark.protocol import stored
 from benchmark.protocol.plan import Cell
-from benchmark.protocol.spec import digest
+from benchmark.protocol.spec import FOLDS, REPEATS, digest
 from benchmark.text import counted
 
 EDITIONS = ("rule", "recovered")
 EDITION_NAMES = {"rule": "paper's rule", "recovered": "recovered settings"}
+EXACT = ("full", "race", "optuna")
+"""Searches that choose what all settings on all splits would: the grid, the grid without what cannot win
+any more, and trials on every split."""
 
 
 @dataclass(frozen=True)
@@ -40,9 +43,8 @@ class Choice:
     model: str
     dataset: str
     method: str
-    """How the search went. By the paper's rule, every setting on every split: `full`, `race`, which
-    leaves out what cannot change the choice, and `optuna`, for ranges. Cheaper: `quick`, and
-    `halving`, which older choices were made by."""
+    """How the search went: one of EXACT, or cheaper, `quick` and `halving`, which older choices were
+    made by."""
     repeats: int
     folds: int
     splits: int
@@ -61,16 +63,19 @@ class Choice:
 
     @property
     def by_rule(self) -> bool:
-        """Whether it is what the paper's rule chooses on these splits. A cheaper search that in the end
-        saw every setting on every split is the rule itself."""
-        seen = {c.runs for c in self.candidates if c.valid is not None}
-        return self.method in ("full", "race", "optuna") or seen == {self.splits}
+        """Whether it is what the paper's rule chooses: on its splits, by all that they say."""
+        return self.on_paper_splits and self.strength == (self.splits, self.splits)
+
+    @property
+    def on_paper_splits(self) -> bool:
+        return (self.repeats, self.folds) == (REPEATS, FOLDS)
 
     @property
     def strength(self) -> tuple[int, int]:
-        """What the choice rests on: splits behind the chosen setting, and behind every setting."""
+        """What the choice rests on: splits behind the chosen setting, and behind every setting. An exact
+        search leaves out only what no split could change."""
         fewest = min((c.runs for c in self.candidates if c.valid is not None), default=0)
-        return self.splits, self.splits if self.by_rule else fewest
+        return self.splits, self.splits if self.method in EXACT else fewest
 
     @property
     def search_text(self) -> str:
@@ -81,6 +86,8 @@ class Choice:
             return f"chosen on {fewest} splits, {_count(finalists)} on {chosen}"
         if self.method == "halving":
             return f"chosen by successive halving from {counted(fewest, 'split')}"
+        if not self.on_paper_splits:
+            return f"chosen on {self.repeats} x {self.folds} splits"
         return f"chosen on {counted(chosen, 'split')}"
 
 

@@ -55,7 +55,7 @@ class Cell:
     @property
     def model(self) -> str:
         """`svm`, or `svm:kernel=poly`: what the command line takes."""
-        fixed = (f"{k}={_spelled(v)}" for k, v in sorted(self.overrides.items()))
+        fixed = (f"{k}={spelled(v)}" for k, v in sorted(self.overrides.items()))
         return ":".join([self.entry.name, *fixed])
 
     @property
@@ -99,7 +99,7 @@ def keys_of(cell: Cell, params: Mapping[str, Any]) -> tuple[RunSpec, tuple[str, 
     return first, tuple(f"{shared}/r{repeat}f{fold}" for repeat, fold in paper.splits())
 
 
-def _spelled(value: Any) -> str:
+def spelled(value: Any) -> str:
     """As parse_name reads it back: null and true, not None and True."""
     return value if isinstance(value, str) else json.dumps(value)
 

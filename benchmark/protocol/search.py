@@ -165,12 +165,24 @@ def _can_win(entrant: Entrant, entrants: list[Entrant]) -> bool:
 def _quick(entrants: list[Entrant], first: int) -> Plan[int]:
     """All settings on the first splits, then the best two finish; returns how many tied at the cut.
 
+    Where all finalists fail for good on the splits to come, the cut is made again among the others.
+    """
+    yield from _see(entrants, first)
+    tied = 0
+    while (able := [e for e in entrants if not e.out]) and not any(e.finished for e in able):
+        finalists, level = yield from _cut(able)
+        tied = tied or level
+        yield from _see(finalists, len(entrants[0].specs))
+    return tied
+
+
+def _cut(undecided: list[Entrant]) -> Plan[tuple[list[Entrant], int]]:
+    """The best two, and how many tied with the second.
+
     What ties with the second goes along, up to three. If more are tied, the tied ones see five more
     splits first, and the cut is made again among them.
     """
-    yield from _see(entrants, first)
     sure: list[Entrant] = []
-    undecided = [e for e in entrants if not e.out]
     tied = 0
     while undecided:
         ranked = sorted(undecided, key=lambda e: -e.mean)
@@ -183,8 +195,7 @@ def _quick(entrants: list[Entrant], first: int) -> Plan[int]:
             break
         yield from _see(level, min(level[0].seen + MORE_SPLITS, len(level[0].specs)))
         undecided = [e for e in level if not e.out]
-    yield from _see(sure, len(entrants[0].specs))
-    return tied
+    return sure, tied
 
 
 def _trials(cell: Cell, protocol: Protocol, splits: int) -> Plan[list[Entrant]]:

@@ -67,7 +67,10 @@ class Gathered:
         )
 
     def _row(self, table: Table, row: Row) -> dict[str, Any]:
-        return {**asdict(row), "printed": [self._printed(table, row, *c) for c in _columns(table)]}
+        return {
+            **asdict(row),
+            "printed": [self._printed(table, row, *c) for c in table.recipe.columns],
+        }
 
     def _printed(self, table: Table, row: Row, dataset: str, metric: Metric) -> Any:
         cell = table.recipe.printed(row.method, dataset, metric.name)
@@ -78,10 +81,10 @@ class Gathered:
         return filled(value=numbers, doubt=doubt.id if doubt else "")
 
     def _cell(self, table: Table, result: Result) -> dict[str, Any] | None:
-        place = [i for i, c in enumerate(_columns(table)) if _is(result, *c)]
+        place = [i for i, c in enumerate(table.recipe.columns) if _is(result, *c)]
         if not place:
             return None
-        metric = _columns(table)[place[0]][1]
+        metric = table.recipe.columns[place[0]][1]
         decimals = metric.our_decimals(result.mean)
         key = self.archive.find(result.setting, result.dataset) if result.setting else None
         gap, verdict = result.gap, result.verdict
@@ -161,10 +164,6 @@ class Gathered:
             if candidate["valid"] is not None:
                 candidate["valid"] = _short(candidate["valid"])
         return self.choices.place(value, (choice.model, choice.dataset))
-
-
-def _columns(table: Table) -> list[tuple[str, Metric]]:
-    return table.recipe.columns
 
 
 def _is(result: Result, dataset: str, metric: Metric) -> bool:

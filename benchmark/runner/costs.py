@@ -9,13 +9,12 @@ from __future__ import annotations
 import math
 import statistics
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 from benchmark.protocol.plan import Cell, Protocol
 from benchmark.protocol.registry import ModelEntry, datasets, models
 from benchmark.protocol.search import FINALISTS
-from benchmark.runner.records import NotARecord, Store
+from benchmark.runner.records import Store
 
 SAMPLE = 5
 """The newest records count: older ones may come from another machine, or one that did more besides."""
@@ -58,24 +57,19 @@ class Costs:
         """Per dataset with records of the model: its folder, its size, median seconds."""
         if entry.name not in self._seconds:
             found = []
-            for folder in sorted((self.store.runs / entry.name).glob("*/")):
-                done = [record for record in self._newest(folder) if _seconds(record)]
+            for folder in self.store.datasets(entry.name):
+                done = [r for r in self._newest(f"{entry.name}/{folder}") if _seconds(r)]
                 if done:
                     size = _size(entry, done[0]["data"]["shape"])
-                    found.append((folder.name, size, statistics.median(map(_seconds, done))))
+                    found.append((folder, size, statistics.median(map(_seconds, done))))
             self._seconds[entry.name] = found
         return self._seconds[entry.name]
 
-    def _newest(self, folder: Path) -> list[dict[str, Any]]:
-        """Some of the newest records of a model on a dataset, one per setting at the most."""
-        found = []
-        for setting in sorted(folder.glob("*/")):
-            # One setting's runs are made one after the other: any of them tells when.
-            for path in sorted(setting.glob("r*f*.json"), reverse=True)[:1]:
-                try:
-                    found.append(self.store.load(path))
-                except (NotARecord, OSError):
-                    continue  # `status` names it; an estimate can do without
+    def _newest(self, folder: str) -> list[dict[str, Any]]:
+        """Some of the newest records of a model on a dataset, one per setting at the most: one setting's
+        runs are made one after the other, so any of them tells when."""
+        settings = (f"{folder}/{setting}" for setting in self.store.settings(folder))
+        found = [record for setting in settings if (record := self.store.last(setting))]
         return sorted(found, key=lambda record: record["meta"].get("started", ""))[-SAMPLE:]
 
 
@@ -110,4 +104,4 @@ def runs_of_search(cell: Cell, protocol: Protocol, quick: int | None, store: Sto
 
 def _recorded(cell: Cell, params: dict[str, Any], protocol: Protocol, store: Store) -> int:
     specs = cell.specs(params, protocol)
-    return sum(store.path(spec.key).exists() for spec in specs)
+    return sum(store.has(spec.key) for spec in specs)

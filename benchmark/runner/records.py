@@ -115,7 +115,11 @@ class Below(Protocol):
 
     def choice(self, cell: Cell) -> Choice | None: ...
 
+    def datasets(self, model: str) -> set[str]: ...
+
     def settings(self, folder: str) -> set[str]: ...
+
+    def last(self, setting: str) -> dict[str, Any] | None: ...
 
     def records(self) -> Iterable[dict[str, Any]]: ...
 
@@ -157,11 +161,31 @@ class Store:
         """The settings that a cell stands for: `benchmark.protocol.choices.resolve`."""
         return resolve(self.choice, cell, *sources)
 
+    def datasets(self, model: str) -> list[str]:
+        """The folder of every dataset on which a model has records."""
+        return sorted(
+            _names(self.runs / model) | (self.below.datasets(model) if self.below else set())
+        )
+
     def settings(self, folder: str) -> list[str]:
         """Every setting that has a folder of records, of one `MODEL/DATASET`."""
-        path = self.runs / folder
-        found = {place.name for place in path.iterdir()} if path.is_dir() else set()
-        return sorted(found | (self.below.settings(folder) if self.below else set()))
+        return sorted(
+            _names(self.runs / folder) | (self.below.settings(folder) if self.below else set())
+        )
+
+    def last(self, setting: str) -> dict[str, Any] | None:
+        """The record of the last split that a `MODEL/DATASET/SETTING` has one of."""
+        for path in sorted((self.runs / setting).glob("r*f*.json"), reverse=True)[:1]:
+            try:
+                return self.load(path)
+            except (NotARecord, OSError):
+                return None  # `status` names it
+        return self.below.last(setting) if self.below else None
+
+    def has(self, key: str) -> bool:
+        """Whether there is a file or a record of a run, whole or not."""
+        beneath = self.below is not None and self.below.record(key) is not None
+        return self.path(key).exists() or beneath
 
     @property
     def empty(self) -> bool:
@@ -319,6 +343,10 @@ class Store:
             f"No record {text!r}: neither a file nor a key below {self.runs}. "
             f"Keys look like knn/colon/1a2b3c4d/r0f3."
         )
+
+
+def _names(folder: Path) -> set[str]:
+    return {place.name for place in folder.iterdir()} if folder.is_dir() else set()
 
 
 def _files(folder: str) -> Iterator[str]:

@@ -53,8 +53,16 @@ class Shipped:
         text = _choices().get(choice_path(Path(), cell).as_posix())
         return None if text is None else fit(Choice, parse(text.encode()))
 
+    def datasets(self, model: str) -> set[str]:
+        return {data for name, _, data in (f.partition("/") for f in _settings()) if name == model}
+
     def settings(self, folder: str) -> set[str]:
-        return _settings().get(folder, set())
+        return set(_settings().get(folder, {}))
+
+    def last(self, setting: str) -> dict[str, Any] | None:
+        folder, _, name = setting.rpartition("/")
+        key = _settings().get(folder, {}).get(name)
+        return self.record(key) if key else None
 
     def records(self) -> Iterator[dict[str, Any]]:
         return map(frame.record_of, _rows().values())
@@ -76,11 +84,12 @@ def _rows() -> dict[str, dict[str, Any]]:
 
 
 @cache
-def _settings() -> dict[str, set[str]]:
-    found: dict[str, set[str]] = {}
-    for key in _rows():
+def _settings() -> dict[str, dict[str, str]]:
+    """`MODEL/DATASET` -> setting -> the key of its last split."""
+    found: dict[str, dict[str, str]] = {}
+    for key in sorted(_rows()):
         model, data, setting, _ = key.split("/")
-        found.setdefault(f"{model}/{data}", set()).add(setting)
+        found.setdefault(f"{model}/{data}", {})[setting] = key
     return found
 
 

@@ -59,7 +59,7 @@ def _settle(cell: Cell, protocol: Protocol, result: Result, means: Means) -> Cho
     root = means.store.root
     existing = or_set_aside(root, lambda: means.store.choice(cell))
     stands = existing is not None and current(existing, cell) and not means.force
-    if existing is not None and stands and existing.strength > choice.strength:
+    if existing is not None and stands and _standing(existing) > _standing(choice):
         say(
             f"{where}: the choice that exists rests on a fuller search ({existing.search_text}) "
             f"and is kept; --force replaces it."
@@ -71,6 +71,11 @@ def _settle(cell: Cell, protocol: Protocol, result: Result, means: Means) -> Cho
         values = ", ".join(f"{name} = {choice.params[name]:g}" for name in choice.edge)
         say(f"{where}: {values} was chosen at the edge of what was searched.")
     return choice
+
+
+def _standing(choice: Choice) -> tuple[bool, tuple[int, int]]:
+    """More splits are not better where they are not the paper's."""
+    return choice.on_paper_splits, choice.strength
 
 
 def _same(a: Choice, b: Choice) -> bool:

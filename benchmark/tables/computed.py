@@ -14,7 +14,6 @@ from statistics import fmean
 from typing import Any
 
 from benchmark import paper
-from benchmark.data.places import NOT_PUBLISHED, by_hand
 from benchmark.protocol import registry
 from benchmark.protocol.choices import EDITIONS
 from benchmark.protocol.plan import Cell, keys_of
@@ -23,7 +22,7 @@ from benchmark.runner.packing import unpacked
 from benchmark.runner.records import Store
 from benchmark.tables import descriptive, transferability
 from benchmark.tables import statistics as stats
-from benchmark.tables.measured import plans_of
+from benchmark.tables.measured import out_of_reach, plans_of
 from benchmark.tables.recipes import Metric, Need, Recipe
 from benchmark.tables.table import Gap, Result, Table, beside_printed
 from benchmark.tables.verdict import FEWEST_METHODS, Sample, Verdict, compare, same_or_not
@@ -279,8 +278,9 @@ def _per_dataset(
     for dataset in table.recipe.datasets:
         cell = _protogate(dataset)
         made = _best_and_largest(cell, store)
-        if isinstance(made, Gap) and by_hand(cell.data.name):
-            made = Gap("data unavailable", NOT_PUBLISHED, "data status")
+        if isinstance(made, Gap):
+            in_use = bool(store.settings(f"{cell.entry.name}/{cell.data.folder}"))
+            made = out_of_reach(cell.data, in_use) or made
         found[dataset] = made
     return found
 

@@ -22,6 +22,7 @@ from benchmark.progress import say
 from benchmark.protocol import registry
 from benchmark.protocol.choices import EDITIONS, Choice, Setting
 from benchmark.protocol.plan import Cell, Protocol, keys_of
+from benchmark.protocol.spec import DataRef
 from benchmark.protocol.stored import Damaged, or_told
 from benchmark.runner.records import Store, refuse_mixed
 from benchmark.tables import pairing
@@ -59,7 +60,7 @@ def measure(recipe: Recipe, store: Store, editions: Sequence[str] = EDITIONS) ->
                 continue
             if metric.timed:
                 if plan.edition == "rule":
-                    result = _timed(recipe, plan, metric, store.root)
+                    result = _timed(recipe, plan, metric, store.root, plan.dataset in used)
                     found[plan.method, plan.dataset, metric.name, plan.edition] = result
                 continue
             result = _result(recipe, plan, metric, records, lost, plan.dataset in used, rho)
@@ -177,16 +178,26 @@ def _by_rule(method: str, label: str, cell: Cell, store: Store, source: str) -> 
     return plan(keys=keys, gap=Gap("not run", "not tuned yet", "tune"))
 
 
-def _timed(recipe: Recipe, plan: _Plan, metric: Metric, results: Path) -> Result:
+def out_of_reach(data: DataRef, in_use: bool) -> Gap | None:
+    """Why nothing can be expected on data that nobody has brought here; None once there are runs."""
+    if in_use or not by_hand(data.name):
+        return None
+    return Gap("data unavailable", NOT_PUBLISHED, "data status")
+
+
+def _timed(
+    recipe: Recipe, plan: _Plan, metric: Metric, results: Path, dataset_in_use: bool
+) -> Result:
     """A cell of times or sizes, from the timed runs."""
     place = plan.method, plan.dataset, metric, plan.edition
     model = plan.cell.model if plan.cell else ""
     result = beside_printed(recipe, *place, planned=timing.REPEATS, model=model)
     timed = or_told(partial(timing.read, results, plan.cell)) if plan.cell else None
     if timed is None:
-        gap = plan.gap if plan.cell is None else Gap("not run", "not timed yet", "time")
-        if plan.cell and by_hand(plan.cell.data.name):
-            gap = Gap("data unavailable", NOT_PUBLISHED, "data status")
+        gap = plan.gap
+        if plan.cell is not None:
+            untimed = Gap("not run", "not timed yet", "time")
+            gap = out_of_reach(plan.cell.data, dataset_in_use) or untimed
         assert gap is not None
         return replace(result, gap=gap, verdict=Verdict(gap.word, gap.reason))
     name = metric.value.removeprefix("timing.")
@@ -261,14 +272,8 @@ def _result(
     gap = None
     if len(values) < planned:
         gap = _gap(recipe, plan, failures, len(good), len(measured) - len(values), lost)
-        if (
-            not found
-            and not lost
-            and not dataset_in_use
-            and plan.cell
-            and by_hand(plan.cell.data.name)
-        ):
-            gap = Gap("data unavailable", NOT_PUBLISHED, "data status")
+        if plan.cell and not found and not lost:
+            gap = out_of_reach(plan.cell.data, dataset_in_use) or gap
     verdict = _verdict(result, gap, metric, plan, rho)
     if gap is None and any(record["data"].get("derived") for record in good):
         verdict = Verdict("data unavailable", f"on another draw, since {NOT_PUBLISHED}")
@@ -316,8 +321,6 @@ def _note(plan: _Plan) -> str:
         return f"other settings as chosen for {plan.cell.entry.name}"
     if choice and not choice.by_rule:
         return f"settings {choice.search_text}"
-    if choice and (choice.repeats, choice.folds) != (PROTOCOL.repeats, PROTOCOL.folds):
-        return f"settings chosen on {choice.repeats} x {choice.folds} splits"
     return ""
 
 

@@ -69,7 +69,7 @@ def to_be_searched(cell: Cell, means: Means, quick: int | None) -> bool:
     if not cell.search:
         return False
     choice = or_set_aside(means.store.root, lambda: means.store.choice(cell))
-    if choice is None or not current(choice, cell) or means.force:
+    if choice is None or not current(choice, cell) or means.force or not choice.on_paper_splits:
         return True
     total = len(PROTOCOL.splits())
     return quick is not None and choice.strength < (total, min(quick, total))

@@ -100,7 +100,7 @@ def _row(need: Need, edition: str, state: str, seconds: float | None = None) -> 
 
 def to_text(rows: list[Row]) -> str:
     if not rows:
-        return "No records yet. `python -m benchmark run --models knn --datasets colon` makes 25."
+        return "No records of your own yet. `python -m benchmark run --models knn --datasets colon` makes 25."
     head = list(rows[0])
     text = grid([head, *[[_cell(name, row[name]) for name in head] for row in rows]])
     hours = sum(row.get("core_hours") or 0.0 for row in rows)

@@ -178,6 +178,8 @@ def _rest(table: Table, result: Result, one: Tried, store: Store) -> _Rest:
             continue
         if not other.complete or other.printed is None or other.printed.mean is None:
             continue
+        if other.verdict.word not in WORDS:
+            continue  # other patients than the paper's
         for there in trying.of(table, other, store):
             if (there.kind, there.changed) == (one.kind, one.changed) and there.judged:
                 seen += 1

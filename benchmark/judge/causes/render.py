@@ -45,13 +45,12 @@ def to_text(found: Sequence[Cause]) -> str:
     kinds = Counter(cause.kind for cause in found)
     parts = [f"{len(found)} printed cells differ by the paper's rule."]
     parts.append(columns([[str(kinds[kind]), kind] for kind in KINDS if kinds[kind]], right=[0]))
-    tables: dict[str, list[int]] = {}
+    same: dict[str, list[Cause]] = {}
     for cause in found:
-        tables.setdefault(cause.line.ours["rule"].experiment, []).append(cause.line.printed.table)
-    first = {c.line.ours["rule"].experiment: c for c in reversed(found)}
-    for experiment, cause in sorted(first.items(), key=lambda item: found.index(item[1])):
+        same.setdefault(cause.line.ours["rule"].experiment, []).append(cause)
+    for cause, *others in same.values():
         method, dataset, metric, paper, ours, kind, text = _row(cause)
-        where = ", ".join(map(str, dict.fromkeys(tables[experiment])))
+        where = ", ".join(map(str, dict.fromkeys(c.line.printed.table for c in (cause, *others))))
         head = f"{method} on {dataset}, {metric.replace('_', ' ')} (Table {where})"
         lines = [head, f"paper {paper}, ours {ours}", f"{kind}: {text}"]
         parts.append("\n".join(_indented(line, i) for i, line in enumerate(lines)))

@@ -6,7 +6,6 @@ the same records. What is found here is evidence about the paper; nothing is cho
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -15,7 +14,7 @@ from typing import Any
 from benchmark import paper
 from benchmark.judge import discrepancies
 from benchmark.paper import Printed
-from benchmark.protocol.plan import Cell, keys_of
+from benchmark.protocol.plan import Cell, keys_of, spelled
 from benchmark.protocol.spec import FOLDS, VALID_SIZE
 from benchmark.runner.records import Store
 from benchmark.tables import pairing
@@ -266,12 +265,8 @@ def changes(before: Mapping[str, Any], after: Mapping[str, Any]) -> str:
     """One setting as its differences from another."""
     names = [name for name in after if _differs(before, after, name)]
     names += [name for name in before if name not in after]
-    shown = (f"{name}={_spelled(after[name])}" if name in after else f"no {name}" for name in names)
+    shown = (f"{name}={spelled(after[name])}" if name in after else f"no {name}" for name in names)
     return " ".join(shown) or "the same setting"
-
-
-def _spelled(value: Any) -> str:
-    return value if isinstance(value, str) else json.dumps(value)
 
 
 def _p(chosen: Sequence[Record], other: Sequence[Record]) -> float | None:
