@@ -111,7 +111,8 @@ def run_batches(
 ) -> Iterator[list[Outcome]]:
     """Yield the outcome of every run, in the order in which they finish: what is there together.
 
-    At the deadline (on time.monotonic()'s clock) what is still running is dropped.
+    At the deadline (on time.monotonic()'s clock) no run begins any more, and what is still running
+    is dropped; a run in this process cannot be, and comes to its end.
     """
     todo = specs if isinstance(specs, Queue) else Queue(specs)
     if not todo:
@@ -120,12 +121,14 @@ def run_batches(
     done: SimpleQueue[Future[Outcome]] = SimpleQueue()
     with open_executor(jobs, dask, limits, keep) as (submit, window):
         while todo or running:
+            # Asked before submitting: a run in this process is finished when its future comes.
+            left = None if deadline is None else max(0.0, deadline - time.monotonic())
             # A bounded window: what a search asks for next can still go first.
-            for spec in by_data(todo.pop() for _ in range(min(len(todo), window - len(running)))):
+            room = 0 if left == 0 else window - len(running)
+            for spec in by_data(todo.pop() for _ in range(min(len(todo), room))):
                 future = submit(spec)
                 running[future] = spec
                 future.add_done_callback(done.put)
-            left = None if deadline is None else max(0.0, deadline - time.monotonic())
             try:
                 finished = [done.get(timeout=left)]
             except Empty:
