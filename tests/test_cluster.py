@@ -18,7 +18,7 @@ from types import SimpleNamespace
 
 import psutil
 import pytest
-from conftest import ROOT, made_up
+from conftest import ROOT, made_up, run_all
 from test_executor import assert_same, records, specs
 
 from benchmark import progress
@@ -28,7 +28,6 @@ from benchmark.protocol import registry
 from benchmark.protocol.spec import Outcome, UserError, failed
 from benchmark.runner import cluster as clusters
 from benchmark.runner import machine, remote
-from benchmark.runner.executor import run_all
 from benchmark.runner.worker import Limits
 
 distributed = pytest.importorskip("distributed", reason="install the extra: pip install .[dask]")

@@ -10,10 +10,10 @@ import time
 import own_models
 import psutil
 import pytest
+from conftest import run_all
 
 from benchmark.protocol.registry import data_ref, make_spec, models
 from benchmark.runner.execute import execute
-from benchmark.runner.executor import run_all
 from benchmark.runner.machine import BLAS_NEEDS, TORCH_NEEDS, take_kernels
 from benchmark.runner.verify import differences, verify
 from benchmark.runner.worker import MAX_REPLY, Limits, Worker, reply_to
