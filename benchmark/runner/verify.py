@@ -31,7 +31,7 @@ class Comparison:
     """The run could not be done again: nothing can be said of its bits."""
     differences: list[str]
     surroundings: list[str]
-    """In what the two machines differ: what may excuse other last digits, and what they lead to."""
+    """How the two machines differ, which may explain other last digits."""
 
     @property
     def same(self) -> bool:
