@@ -9,7 +9,7 @@ import tempfile
 from pathlib import Path
 
 WRITER = f"{platform.node().replace('.', '-')}.{os.getpid()}"
-"""Whose unfinished write a temporary file is: only those of dead processes are cleared away."""
+"""Marks a temporary file with the process that writes it: only those of dead ones are cleared away."""
 
 
 def write_atomic(path: Path, content: bytes) -> None:

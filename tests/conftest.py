@@ -8,6 +8,7 @@ import subprocess
 import sys
 import tomllib
 import zipfile
+from itertools import chain
 from pathlib import Path
 
 import pytest
@@ -17,6 +18,7 @@ from benchmark.cli import main as command_line
 from benchmark.protocol import registry
 from benchmark.protocol.plan import Cell, Protocol
 from benchmark.protocol.spec import SCHEMA, digest, failed
+from benchmark.runner.executor import run_batches
 from benchmark.runner.machine import ONE_THREAD
 from benchmark.runner.records import Store, encode
 
@@ -41,6 +43,11 @@ def spread(mean, std=0.0):
 def cell_of(method, dataset):
     entry, overrides = registry.model_ref(method)
     return Cell(entry, registry.data_ref(dataset), overrides)
+
+
+def run_all(specs, **options):
+    """The outcomes of runs, one by one as they finish."""
+    return chain.from_iterable(run_batches(specs, **options))
 
 
 def made_up(spec, score, **fields):

@@ -85,8 +85,10 @@ class Prior(ClassifierMixin, BaseEstimator):
                     os.write(descriptor, b"not a reply\n")
                 except OSError:
                     continue
-        if self.trouble == "close":
+        if self.trouble.startswith("close"):
             os.closerange(3, 64)
+        if self.trouble == "close and sleep":
+            time.sleep(600)
         if self.trouble == "no message":
             raise UserError("")
         if self.trouble == "control":

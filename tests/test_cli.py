@@ -13,6 +13,7 @@ from dataclasses import replace
 import pytest
 from conftest import ROOT
 
+from benchmark.cli import codes
 from benchmark.cli.main import main, parser
 from benchmark.progress import waiting
 from benchmark.protocol.registry import datasets, models
@@ -36,6 +37,9 @@ def test_help_teaches(cli):
         "examples",
     ):
         assert word in done.stdout
+    explained = done.stdout.partition("exit code")[2]
+    for code in (codes.OK, codes.FAILED, codes.USAGE, codes.GAPS, codes.INTERRUPTED):
+        assert f" {code} " in explained
     assert "protogate" not in cli("list", "datasets", check=0).stdout.lower()
 
 

@@ -14,10 +14,11 @@ import threading
 import time
 from contextlib import contextmanager
 from dataclasses import replace
+from types import SimpleNamespace
 
 import psutil
 import pytest
-from conftest import ROOT, made_up
+from conftest import ROOT, made_up, run_all
 from test_executor import assert_same, records, specs
 
 from benchmark import progress
@@ -27,7 +28,6 @@ from benchmark.protocol import registry
 from benchmark.protocol.spec import Outcome, UserError, failed
 from benchmark.runner import cluster as clusters
 from benchmark.runner import machine, remote
-from benchmark.runner.executor import run_all
 from benchmark.runner.worker import Limits
 
 distributed = pytest.importorskip("distributed", reason="install the extra: pip install .[dask]")
@@ -394,6 +394,69 @@ def test_a_run_that_nobody_waits_for_is_ended(misbehaving, threads, monkeypatch)
         cluster.submit(spec)
         until(children, "the run's process")
     until(lambda: not children(), "its end")
+
+
+class Recording:
+    """Stands for a worker and its child: it does what a test says, unless it was closed."""
+
+    def __init__(self, limits):
+        self.limits, self.closed = limits, False
+
+    def run(self, spec, keep):
+        keep[0]()
+        return Outcome({"status": "killed" if self.closed else "ok"})
+
+    def close(self):
+        self.closed = True
+
+
+class Tasks:
+    """Tasks of a Dask worker, none of which exists; something happens just before that is told."""
+
+    def __init__(self, before):
+        self.before = before
+
+    def get(self, key):
+        self.before()
+
+
+@pytest.mark.parametrize("ended", ["before it is dropped", "because it is dropped"])
+def test_a_thread_has_a_living_worker_after_a_run_that_nobody_waits_for(monkeypatch, ended):
+    """Also where the run comes to its end just when it is found to be abandoned."""
+    monkeypatch.setattr(remote, "Worker", Recording)
+    monkeypatch.setattr(remote, "_watch_runs", lambda: None)
+    monkeypatch.setattr(remote, "_mine", threading.local())
+    begun, may_end, over, dropped = (threading.Event() for _ in range(4))
+
+    def last():
+        may_end.set()
+        assert over.wait(DEADLINE)
+
+    tasks = Tasks(last if ended == "before it is dropped" else lambda: None)
+    keys = iter(("first", "second"))
+    dask_worker = SimpleNamespace(
+        state=SimpleNamespace(tasks=tasks), get_current_task=lambda: next(keys)
+    )
+    states = []
+
+    def run(during):
+        asked = {"limits": {}, "keep": [during]}
+        states.append(remote._run(dask_worker, specs(n=1)[0], asked).record["status"])
+
+    def two_runs():
+        run(lambda: begun.set() or may_end.wait(DEADLINE))
+        over.set()
+        # In the middle of the next one, which somebody does wait for.
+        run(lambda: dropped.wait(DEADLINE))
+
+    thread = threading.Thread(target=two_runs)
+    thread.start()
+    assert begun.wait(DEADLINE)
+    remote._drop_abandoned()
+    may_end.set()
+    dropped.set()
+    thread.join(DEADLINE)
+    assert states == ["ok" if ended == "before it is dropped" else "killed", "ok"]
 
 
 def test_sources_are_hashed_by_content_and_name(tmp_path):

@@ -4,18 +4,19 @@ import json
 import signal
 import subprocess
 import sys
+import threading
 import time
 
 import own_models
 import psutil
 import pytest
+from conftest import run_all
 
 from benchmark.protocol.registry import data_ref, make_spec, models
 from benchmark.runner.execute import execute
-from benchmark.runner.executor import run_all
 from benchmark.runner.machine import BLAS_NEEDS, TORCH_NEEDS, take_kernels
 from benchmark.runner.verify import differences, verify
-from benchmark.runner.worker import Limits, Worker, reply_to
+from benchmark.runner.worker import MAX_REPLY, Limits, Worker, reply_to
 
 
 def specs(model="knn", data="syn1", n=4, **params):
@@ -214,6 +215,24 @@ def test_a_death_by_a_signal_without_a_name_is_told(misbehaving):
     [outcome] = run_all(specs("prior", n=1, trouble="real-time signal"), jobs=1)
     assert outcome.record["status"] == "killed"
     assert f"(signal {signal.SIGRTMIN + 1})" in outcome.record["error"]["message"]
+
+
+@pytest.mark.parametrize(("trouble", "largest"), [("close and sleep", MAX_REPLY), ("none", 1000)])
+def test_a_child_that_lives_on_without_an_answer_is_stopped(
+    misbehaving, monkeypatch, trouble, largest
+):
+    """Its output is closed, or it cannot write the rest of a reply that is too large."""
+    monkeypatch.setattr("benchmark.runner.worker.MAX_REPLY", largest)
+    monkeypatch.setattr("benchmark.runner.worker.GRACE_SECONDS", 1.0)
+    child, told = Worker(Limits(seconds=30)), []
+    [spec] = specs("prior", n=1, trouble=trouble)
+    asked = threading.Thread(target=lambda: told.append(child.run(spec)), daemon=True)
+    asked.start()
+    asked.join(60)
+    child.close()  # so that nothing is left behind where it hangs
+    assert told, "it is still being waited for"
+    assert told[0].record["status"] == "killed"
+    assert "did not end, so it was stopped" in told[0].record["error"]["message"]
 
 
 def test_only_the_answer_to_the_question_counts():

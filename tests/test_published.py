@@ -3,12 +3,12 @@
 import statistics
 
 import pytest
+from conftest import run_all
 
 from benchmark.data.load import load
 from benchmark.protocol.plan import Cell, Protocol
 from benchmark.protocol.registry import data_ref, models
 from benchmark.protocol.spec import MissingData
-from benchmark.runner.executor import run_all
 
 
 def cell_of(model, dataset, jobs=0, **params):

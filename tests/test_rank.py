@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from conftest import ROOT, made_up, write_run
+from conftest import ROOT, cell_of, made_up, write_run
 from scipy.stats import friedmanchisquare, t
 
 from benchmark.judge import rank
@@ -14,10 +14,11 @@ from benchmark.judge.causes import find
 from benchmark.judge.causes.find import place_of
 from benchmark.protocol.choices import read_choice
 from benchmark.protocol.plan import Cell
+from benchmark.protocol.record import Scores
 from benchmark.protocol.registry import data_ref, models
-from benchmark.protocol.spec import UserError
+from benchmark.protocol.spec import METRICS, UserError
 from benchmark.runner.costs import Costs, runs_of_search
-from benchmark.runner.frame import METRICS, frame_of, record_of, row_of, rows_of
+from benchmark.runner.frame import EMPTY, frame_of, record_of, row_of, rows_of
 from benchmark.runner.load import load_records
 from benchmark.runner.records import Store
 from benchmark.runner.shipped import Shipped, store_at, write
@@ -53,6 +54,18 @@ def test_a_row_keeps_what_tables_read(place):
         assert back[name] == record[name], name
     assert back["split"]["sha256"] == record["split"]["sha256"]
     assert back["model"].items() <= {"constant_mask": None, **record["model"]}.items()
+
+
+def test_a_row_tells_other_patients_from_the_papers():
+    spec = cell_of("knn", "meta-dr").specs({"n_neighbors": 5}, rank.Protocol())[0]
+    record = made_up(spec, 70.0)
+    record["data"]["derived"] = True
+    frame = frame_of([row_of(record)])
+    [row] = rows_of(frame)
+    assert record_of(row)["data"] == record["data"]
+    # A file that was written before the column came: none of its runs was derived.
+    [row] = rows_of(frame.drop(columns="derived"))
+    assert "derived" not in record_of(row)["data"]
 
 
 def test_without_a_checkout_tables_rest_on_the_shipped_records(tmp_path, monkeypatch):
@@ -229,8 +242,13 @@ def test_two_tables_of_one_name_are_refused(table):
 
 
 def test_metrics_are_those_of_a_record():
-    assert tuple(rank.METRICS) == ("balanced_accuracy", "accuracy", "auroc", "weighted_f1")
-    assert set(rank.METRICS) == set(METRICS)
+    assert tuple(METRICS) == ("balanced_accuracy", "accuracy", "weighted_f1", "auroc")
+    assert Scores.__annotations__.keys() == METRICS.keys()
+
+
+def test_a_new_metric_gets_its_columns(monkeypatch):
+    monkeypatch.setitem(METRICS, "brier", "Brier score")
+    assert {"train_brier", "valid_brier", "test_brier"} <= row_of(EMPTY).keys()
 
 
 def test_what_failed_is_tried_again_and_force_does_one_s_own_again(tmp_path, monkeypatch):

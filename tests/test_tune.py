@@ -425,10 +425,11 @@ def test_mixed_data_are_refused(tmp_path):
         tune([cell()], Protocol(1, 5), means)
 
 
-def test_the_deadline_begins_no_more_runs(tmp_path):
-    means = Means(Store(tmp_path), jobs=1, deadline=time.monotonic())
+@pytest.mark.parametrize("jobs", [0, 1])
+def test_the_deadline_begins_no_more_runs(tmp_path, jobs):
+    means = Means(Store(tmp_path), jobs=jobs, deadline=time.monotonic())
     assert tune([cell()], Protocol(1, 5), means)[0] == [None]
-    assert not list((tmp_path / "choices").rglob("*.json"))
+    assert not list(tmp_path.rglob("*.json"))
 
 
 def test_a_damaged_choice_is_named(tmp_path, cli):

@@ -62,6 +62,7 @@ Interrupt whenever you like: finished runs are kept, and the same command resume
 
 exit code
   0 everything asked for exists   1 some runs failed   2 wrong usage   3 there are gaps
+  130 interrupted
 """
 
 

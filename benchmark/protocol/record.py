@@ -55,7 +55,7 @@ class Selection(TypedDict):
 
 
 class Facts(TypedDict, total=False):
-    """What tables read of a model's own report; there may be anything else in it."""
+    """What of a model's own report must be of its kind if it is there; anything else may be in it."""
 
     parameters: float | None
     best_step: float | None

@@ -347,7 +347,7 @@ def label(name: str) -> str:
 
 
 def model(name: str) -> ModelEntry:
-    """The same; a name that nothing is known by raises, with the nearest one that exists."""
+    """As `find_model`, but an unknown name raises, with the nearest one."""
     if name.endswith(".py"):
         raise UserError(
             _call_a_class(f"{name!r} is a file", ".".join(Path(name).with_suffix("").parts))

@@ -33,10 +33,10 @@ PARTS = ("train", "valid", "test")
 METRICS = {
     "balanced_accuracy": "balanced accuracy",
     "accuracy": "accuracy",
-    "auroc": "AUROC",
     "weighted_f1": "weighted F1",
+    "auroc": "AUROC",
 }
-"""Scores of a part: names in a record -> words."""
+"""Scores of a part: names in a record -> words, in the order of an exported table's columns."""
 KEEP = ("proba", "selected")
 """Arrays of the test part that can be kept beside a record: probabilities, selected features."""
 

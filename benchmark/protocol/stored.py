@@ -1,7 +1,7 @@
 """Files of the results folder beside the records: choices, times, findings, specimens.
 
-One way to read them, and two to go on when one is damaged: who only reads names it, who renews it
-sets it aside. None is ever taken for something that it is not.
+One way to read them, and two to go on when one is damaged: a reader reports it; a command that can
+remake it sets it aside. None is ever taken for something that it is not.
 """
 
 from __future__ import annotations

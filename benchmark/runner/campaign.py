@@ -33,7 +33,8 @@ class Means:
     retry: bool = True
     """Whether runs that failed before are tried again."""
     deadline: float | None = None
-    """When to begin no more runs, on time.monotonic()'s clock."""
+    """When to begin no more runs and to drop those under way, on time.monotonic()'s clock. In this
+    process (`jobs` 0) a run that has begun comes to its end."""
     redone: set[str] = field(default_factory=set)
     """What `force` did again already: a second campaign of the same command leaves it alone."""
     told: set[str] = field(default_factory=set)

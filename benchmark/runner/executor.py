@@ -1,6 +1,6 @@
 """Where runs are done: in this process, in local workers, or on a Dask cluster.
 
-All three speak the standard `concurrent.futures` interface, so nothing above knows which it is.
+All three take a spec and give a standard `Future`, so nothing above knows which it is.
 """
 
 from __future__ import annotations
@@ -9,30 +9,15 @@ import heapq
 import threading
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator
-from concurrent.futures import Executor, Future, ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
-from functools import partial
-from itertools import chain
 from queue import Empty, SimpleQueue
-from typing import Any
 
 from benchmark.protocol.spec import Outcome, RunSpec, UserError, failed
 from benchmark.runner.worker import Limits, Worker
 
 BATCH = 100
 """Outcomes that are handed on together, at most: new runs are submitted in between."""
-
-
-class SerialExecutor(Executor):
-    """Does the work at once, in this process: for debuggers, where no limit can stop it."""
-
-    def submit(self, fn: Any, /, *args: Any, **kwargs: Any) -> Future[Any]:
-        future: Future[Any] = Future()
-        try:
-            future.set_result(fn(*args, **kwargs))
-        except Exception as error:  # noqa: BLE001 - a future carries any exception
-            future.set_exception(error)
-        return future
 
 
 class WorkerPool(ThreadPoolExecutor):
@@ -71,7 +56,13 @@ def open_executor(
     elif jobs == 0:
         from benchmark.runner.execute import execute
 
-        yield partial(SerialExecutor().submit, execute, keep=keep), 1
+        def at_once(spec: RunSpec) -> Future[Outcome]:
+            """For debuggers: in this process, where no limit can stop the run."""
+            done: Future[Outcome] = Future()
+            done.set_result(execute(spec, keep))
+            return done
+
+        yield at_once, 1
     else:
         pool = WorkerPool(jobs, limits)
         try:
@@ -111,7 +102,8 @@ def run_batches(
 ) -> Iterator[list[Outcome]]:
     """Yield the outcome of every run, in the order in which they finish: what is there together.
 
-    At the deadline (on time.monotonic()'s clock) what is still running is dropped.
+    At the deadline (on time.monotonic()'s clock) no run begins any more, and what is still running
+    is dropped; a run in this process cannot be, and comes to its end.
     """
     todo = specs if isinstance(specs, Queue) else Queue(specs)
     if not todo:
@@ -120,12 +112,14 @@ def run_batches(
     done: SimpleQueue[Future[Outcome]] = SimpleQueue()
     with open_executor(jobs, dask, limits, keep) as (submit, window):
         while todo or running:
+            # Asked before submitting: a run in this process is finished when its future comes.
+            left = None if deadline is None else max(0.0, deadline - time.monotonic())
             # A bounded window: what a search asks for next can still go first.
-            for spec in by_data(todo.pop() for _ in range(min(len(todo), window - len(running)))):
+            room = 0 if left == 0 else window - len(running)
+            for spec in by_data(todo.pop() for _ in range(min(len(todo), room))):
                 future = submit(spec)
                 running[future] = spec
                 future.add_done_callback(done.put)
-            left = None if deadline is None else max(0.0, deadline - time.monotonic())
             try:
                 finished = [done.get(timeout=left)]
             except Empty:
@@ -133,11 +127,6 @@ def run_batches(
             while len(finished) < BATCH and not done.empty():
                 finished.append(done.get())
             yield [_outcome(future, running.pop(future)) for future in finished]
-
-
-def run_all(*words: Any, **options: Any) -> Iterator[Outcome]:
-    """The outcomes of `run_batches`, one by one."""
-    return chain.from_iterable(run_batches(*words, **options))
 
 
 def _outcome(future: Future[Outcome], spec: RunSpec) -> Outcome:

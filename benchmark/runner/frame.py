@@ -9,12 +9,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from benchmark.files import write_atomic
-from benchmark.protocol.spec import PARTS, SCHEMA, DataRef, RunSpec, UserError, canonical
+from benchmark.protocol.spec import METRICS, PARTS, SCHEMA, DataRef, RunSpec, UserError, canonical
 
 if TYPE_CHECKING:
     import pandas as pd
-
-METRICS = ("balanced_accuracy", "accuracy", "weighted_f1", "auroc")
 
 SELECTED = {
     "mean": "selected_features",
@@ -24,7 +22,8 @@ SELECTED = {
 """What a record's selection holds -> its column; the rest of it is one column of JSON."""
 
 FACTS = ("best_step", "globally_selected")
-"""What tables read of what a model tells of itself; one column of JSON."""
+"""What a row keeps of a model's own report as one column of JSON: what figures and the register of
+discrepancies read. `constant_mask`, which tables read, has a column of its own; the rest is left out."""
 
 _SPEC = ("model", "repeat", "fold", "folds", "valid_size", "seed", "revision")
 
@@ -59,6 +58,7 @@ def row_of(record: Mapping[str, Any]) -> dict[str, Any]:
         "n_features": data.get("shape", [None, None])[1],
         "n_classes": data.get("classes"),
         "data_sha256": data.get("sha256"),
+        "derived": data.get("derived"),
         "split_sha256": record.get("split", {}).get("sha256"),
         "seconds": record.get("meta", {}).get("seconds", {}).get("total"),
     }
@@ -87,7 +87,9 @@ def record_of(row: Mapping[str, Any]) -> dict[str, Any]:
             "sha256": row["data_sha256"],
             "shape": [row["n_samples"], row["n_features"]],
             "classes": row["n_classes"],
-        },
+        }
+        # Other patients than the paper's: tables give such a run no verdict.
+        | ({"derived": True} if row["derived"] else {}),
         "split": {"sha256": row["split_sha256"]},
         "scores": {part: {m: row[f"{part}_{m}"] for m in METRICS} for part in PARTS},
         "also": json.loads(row["also"]),
@@ -103,21 +105,23 @@ TEXTS = (
 )  # fmt: skip
 WHOLE = ("repeat", "fold", "folds", "seed", "revision", "n_samples", "n_features", "n_classes")
 """Columns of whole numbers, of which some may be missing."""
+TRUTHS = ("constant_mask", "derived")
 
 
 def frame_of(rows: Iterable[Mapping[str, Any]]) -> pd.DataFrame:
     """Rows as a DataFrame, in the order of their keys."""
     import pandas as pd
 
-    frame = pd.DataFrame(sorted(rows, key=lambda row: str(row["key"])), columns=list(row_of(EMPTY)))
-    types = dict.fromkeys(WHOLE, "Int64") | {"constant_mask": "boolean"}
+    frame = pd.DataFrame(sorted(rows, key=lambda row: str(row["key"])), columns=_columns())
+    types = dict.fromkeys(WHOLE, "Int64") | dict.fromkeys(TRUTHS, "boolean")
     types |= dict.fromkeys(TEXTS, "string")
     return frame.astype({name: types.get(name, "float64") for name in frame.columns})
 
 
 def rows_of(frame: pd.DataFrame) -> list[dict[str, Any]]:
-    """The rows behind a frame, with None for what is missing."""
-    plain = frame.astype(object).where(frame.notna(), None)
+    """The rows behind a frame, with None for what is missing, be it a column that came later."""
+    whole = frame.reindex(columns=_columns())
+    plain = whole.astype(object).where(whole.notna(), None)
     return [{str(k): v for k, v in row.items()} for row in plain.to_dict("records")]
 
 
@@ -125,6 +129,10 @@ EMPTY: dict[str, Any] = {
     "key": "//", "status": "", "spec": dict.fromkeys(_SPEC) | {"params": {}, "data": {"name": "", "options": {}}},
 }  # fmt: skip
 """A record of nothing, for the names of the columns."""
+
+
+def _columns() -> list[str]:
+    return list(row_of(EMPTY))
 
 
 def check_ending(path: Path) -> None:

@@ -139,17 +139,15 @@ _mine = threading.local()
 """Every thread of a Dask worker has a child of its own."""
 
 
-@dataclass
+@dataclass(frozen=True)
 class _UnderWay:
-    """A run, and whether it was ended because nobody waits for it."""
-
     dask_worker: Any
     worker: Worker
-    dropped: bool = False
 
 
 _under_way: dict[Any, _UnderWay] = {}
-"""The runs of this process, by the key of their Dask task."""
+"""The runs of this process, by the key of their Dask task. Who takes one out decides what becomes of
+its worker: the thread that did the run keeps it, the one that finds it abandoned closes it for good."""
 
 
 def run_on_cluster(request: str) -> tuple[str, bytes | None]:
@@ -181,29 +179,33 @@ def _run(dask_worker: Any, spec: RunSpec, asked: Mapping[str, Any]) -> Outcome:
     if getattr(_mine, "worker", None) is None or _mine.worker.limits != limits:
         _mine.worker = Worker(limits)
     key = dask_worker.get_current_task()
-    run = _under_way[key] = _UnderWay(dask_worker, _mine.worker)
+    _under_way[key] = _UnderWay(dask_worker, _mine.worker)
     try:
-        return run.worker.run(spec, asked["keep"])
+        outcome: Outcome = _mine.worker.run(spec, asked["keep"])
+        return outcome
     finally:
-        del _under_way[key]
-        if run.dropped:
+        if _under_way.pop(key, None) is None:
             _mine.worker = None
 
 
 @cache
 def _watch_runs() -> None:
-    threading.Thread(target=_drop_abandoned, name="abandoned runs", daemon=True).start()
+    def watch() -> None:
+        while True:
+            time.sleep(ABANDONED_SECONDS)
+            _drop_abandoned()
+
+    threading.Thread(target=watch, name="abandoned runs", daemon=True).start()
 
 
 def _drop_abandoned() -> None:
     """End runs that nobody waits for: the command was stopped, or the scheduler is gone."""
-    while True:
-        time.sleep(ABANDONED_SECONDS)
-        for key, run in list(_under_way.items()):
-            task = run.dask_worker.state.tasks.get(key)
-            if task is None or task.state == "cancelled":
-                run.dropped = True
-                run.worker.close()
+    for key, run in list(_under_way.items()):
+        task = run.dask_worker.state.tasks.get(key)
+        abandoned = task is None or task.state == "cancelled"
+        # It may have come to its end since: then its thread has the worker, perhaps in another run.
+        if abandoned and _under_way.pop(key, None) is not None:
+            run.worker.close()
 
 
 def _not_ours(record: Mapping[str, Any], sources: str) -> str | None:

@@ -9,12 +9,13 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any
 
 from benchmark.progress import Progress
 from benchmark.protocol.registry import find_model
 from benchmark.protocol.spec import RunSpec
-from benchmark.runner.executor import run_all
+from benchmark.runner.executor import run_batches
 from benchmark.runner.worker import Limits
 
 UNNAMED = (Limits(blas="Haswell", torch="AVX2"), Limits(blas="SkylakeX", torch="AVX512"))
@@ -30,7 +31,7 @@ class Comparison:
     """The run could not be done again: nothing can be said of its bits."""
     differences: list[str]
     surroundings: list[str]
-    """In what the two machines differ: what may excuse other last digits, and what they lead to."""
+    """How the two machines differ, which may explain other last digits."""
 
     @property
     def same(self) -> bool:
@@ -48,7 +49,8 @@ def verify(records: Sequence[dict[str, Any]], jobs: int, dask: str | None) -> It
             waiting = []
             for kernels, group in groups.items():
                 specs = [RunSpec.from_dict(record["spec"]) for record, _ in group.values()]
-                for outcome in run_all(specs, jobs=jobs, dask=dask, limits=kernels):
+                batches = run_batches(specs, jobs=jobs, dask=dask, limits=kernels)
+                for outcome in chain.from_iterable(batches):
                     record, others = group[outcome.record["key"]]
                     comparison = _compare(record, outcome.record)
                     if others and not comparison.same:

@@ -181,7 +181,12 @@ class Worker:
             return f"stopped at its time limit of {self.limits.seconds:g} s"
         if kind == "out_of_memory":
             return f"stopped at its memory limit of {self.limits.memory_mb:g} MB"
-        code = self._process.wait() if self._process and not self._closed else None
+        try:
+            code = self._process.wait(GRACE_SECONDS) if self._process and not self._closed else None
+        except subprocess.TimeoutExpired:
+            # A model may have closed the child's output, or the child waits to write the rest of a
+            # reply that is too large: it would go on without anybody who looks at its limits.
+            return "the worker process gave no usable answer and did not end, so it was stopped"
         name = _signal_name(-code) if code is not None and code < 0 else f"exit code {code}"
         hint = "; the system may have run out of memory" if name == "SIGKILL" else ""
         return f"the worker process died ({name}{hint})"

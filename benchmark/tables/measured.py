@@ -148,8 +148,10 @@ def _known(
     base: bool = False,
 ) -> _Plan:
     first, keys = keys_of(cell, setting.params)
-    plan = partial(_Plan, method, label, edition, cell, first.params, first.setting, keys)
-    return plan(choice=setting.choice, base=base)
+    return _Plan(
+        method, label, edition, cell, first.params, first.setting, keys,
+        choice=setting.choice, base=base,
+    )  # fmt: skip
 
 
 def sources(settings: str, cell: Cell) -> tuple[str, ...]:

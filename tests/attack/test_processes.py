@@ -19,10 +19,9 @@ import psutil
 import pytest
 from attack.scale import FULL, SEED, attempt
 from benchmark.datasets import download
-from conftest import ROOT
+from conftest import ROOT, run_all
 
 from benchmark.protocol.registry import data_ref, make_spec, models
-from benchmark.runner.executor import run_all
 from benchmark.runner.worker import Limits
 
 # Models ------------------------------------------------------------------------------------------
