@@ -1,10 +1,14 @@
 """Tables from made-up records: exact text, and a reason for every gap."""
 
 import csv
+import itertools
 import json
+import time
 
 import pytest
 from conftest import add_runs, cell_of, spread
+from hypothesis import given
+from hypothesis import strategies as st
 
 from benchmark import paper
 from benchmark.protocol import choices
@@ -515,6 +519,40 @@ def test_the_block_is_the_most_cells_without_a_gap():
         "meta-dr",
     )
     assert found({("knn", "colon")}) == ((), ())
+
+
+def block_by_trying_all(methods, datasets, have):
+    """Every subset of the datasets, the largest first: right by its looks, and too slow for 30."""
+    best = (), ()
+    for least_methods, least_datasets in ((3, 2), (2, 1)):
+        for count in range(len(datasets), least_datasets - 1, -1):
+            for columns in itertools.combinations(datasets, count):
+                rows = tuple(m for m in methods if all((m, d) in have for d in columns))
+                enough = len(rows) >= least_methods
+                if enough and len(rows) * count > len(best[0]) * len(best[1]):
+                    best = rows, columns
+        if best[0]:
+            break
+    return best
+
+
+PLACES = list(itertools.product("abcdef", "uvwxyz"))
+
+
+@given(st.integers(0, 6), st.integers(0, 6), st.sets(st.sampled_from(PLACES)), st.booleans())
+def test_the_block_is_that_of_trying_all_subsets(n_methods, n_datasets, chosen, holes):
+    methods, datasets = "abcdef"[:n_methods], "uvwxyz"[:n_datasets]
+    have = set(PLACES) - chosen if holes else chosen
+    assert block(methods, datasets, have) == block_by_trying_all(methods, datasets, have)
+
+
+def test_the_block_of_forty_datasets_is_found_at_once():
+    methods, datasets = [f"m{i}" for i in range(17)], [f"d{i}" for i in range(40)]
+    have = {(m, d) for i, m in enumerate(methods) for j, d in enumerate(datasets) if (i * j) % 11}
+    began = time.process_time()
+    rows, columns = block(methods, datasets, have)
+    assert time.process_time() - began < 5, "trying all subsets would take years"
+    assert len(rows) * len(columns) > 300 and set(itertools.product(rows, columns)) <= have
 
 
 def test_a_method_that_fails_on_a_dataset_is_ranked_as_the_papers_dashes_are(results):
