@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from benchmark.data.dataset import Dataset
-from benchmark.data.load import load, own_table
+from benchmark.data.load import check_splits, load, own_table
 from benchmark.judge import rank as ranking
 from benchmark.judge.rank import Ranked
 from benchmark.protocol import registry
@@ -50,13 +50,15 @@ def table(
     transpose: bool = False,
     impute: Literal["median"] | None = None,
     encode: Literal["onehot"] | None = None,
+    folds: int = Protocol().folds,
 ) -> DataRef:
     """A table of one's own, read and checked once: what stands for it wherever data are named.
 
-    The options are those of the command line; docs/your-own-data.md says what they do.
+    The options are those of the command line; docs/your-own-data.md says what they do. `folds` is
+    how many its classes have to suffice for, and no part of what it stands for.
     """
     return own_table(
-        path, target, _listed(drop), id=id, groups=groups, test=test, split=split, valid_size=valid_size,
+        path, target, _listed(drop), Protocol(folds=folds).folds, id=id, groups=groups, test=test, split=split, valid_size=valid_size,
         min_class=min_class, transpose=transpose, impute=impute, encode=encode,
     )  # fmt: skip
 
@@ -84,7 +86,7 @@ def run(
     means = Means(store=_store(results), jobs=jobs)
     protocol = Protocol(repeats, folds)
     specs: list[RunSpec] = []
-    for cell in cells([_name(model) for model in _models(models)], _datasets(datasets)):
+    for cell in cells([_name(model) for model in _models(models)], _datasets(datasets, protocol)):
         setting = means.store.setting(cell, "own", "base", "default")
         assert setting is not None
         specs += cell.specs(setting.params, protocol)
@@ -123,10 +125,17 @@ def _store(results: Path | str | None) -> Store:
     return Store(own_folder() if results is None else Path(results), below=Shipped())
 
 
-def _datasets(datasets: Data | Sequence[Data]) -> list[DataRef]:
+def _datasets(datasets: Data | Sequence[Data], protocol: Protocol | None = None) -> list[DataRef]:
+    """What is named, with own tables that allow these splits; without a protocol, the paper's, which
+    nobody can change."""
     found = [_data(one) for one in _listed(datasets)]
     if not found:
         raise UserError("Name a dataset, such as 'colon', or give a table of your own.")
+    fewer, protocol = protocol is not None, protocol or Protocol()
+    for data in found:
+        if data.path is not None:
+            # It may have been checked for other folds.
+            check_splits(data, protocol.folds, protocol.repeats, fewer)
     return found
 
 

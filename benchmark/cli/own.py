@@ -167,7 +167,7 @@ def fit(arguments: argparse.Namespace) -> int:
     target = arguments.target[0] if arguments.target else None
     entry, overrides = model_ref(arguments.model)
     check_kept(entry)
-    data = own_table(arguments.data, target, arguments.drop, **how_of(arguments))
+    data = own_table(arguments.data, target, arguments.drop, folds=None, **how_of(arguments))
     for note in load(data).notes:
         say(f"{arguments.data}: {note}.")
     cell = Cell(entry, data, overrides)
