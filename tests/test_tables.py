@@ -5,6 +5,7 @@ import itertools
 import json
 import time
 
+import numpy as np
 import pytest
 from conftest import add_runs, cell_of, spread
 from hypothesis import given
@@ -15,6 +16,7 @@ from benchmark.protocol import choices
 from benchmark.protocol.plan import Protocol
 from benchmark.protocol.spec import UserError
 from benchmark.runner import records
+from benchmark.runner.packing import packed
 from benchmark.runner.records import Store
 from benchmark.tables import measured, recipes, render
 from benchmark.tables.build import build_recipe, build_table
@@ -323,6 +325,24 @@ def test_json(example):
     assert half_done["remedy"] == (
         "python -m benchmark reproduce small --models xgboost --datasets lung"
     )
+
+
+@pytest.mark.parametrize(
+    ("done", "telling", "command"),
+    [(25, 0, "run --force"), (25, 15, "run --force"), (15, 15, "reproduce"), (15, 0, "reproduce")],
+)
+def test_stability_asks_for_finished_runs_again_only_if_all_are_there(
+    results, done, telling, command
+):
+    def told(run):
+        return {"f1": {}} | ({"core": packed(np.arange(2000) < 3)} if run < telling else {})
+
+    add_runs(results, "xgboost", "colon", [70] * done, selection=told)
+    entry = catalogue()["stability"] | {"methods": ["xgboost"], "datasets": ["colon"]}
+    table = build_recipe(recipes.parse_recipe("stability", entry), results)
+    [result] = table.shown
+    assert result.gap.reason == f"{telling} of 25 runs tell their features"
+    assert result.gap.command == command.replace("reproduce", "reproduce stability")
 
 
 def test_no_text_ends_in_a_line_break(example):
