@@ -8,6 +8,7 @@ import subprocess
 import sys
 import tomllib
 import zipfile
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -19,6 +20,7 @@ from benchmark.protocol.plan import Cell, Protocol
 from benchmark.protocol.spec import SCHEMA, digest, failed
 from benchmark.runner.machine import ONE_THREAD
 from benchmark.runner.records import Store, encode
+from benchmark.tables.recipes import read_recipe
 
 # As in a run: one thread. Set before anything imports numpy or torch, whose pools would otherwise
 # fight each other for the cores when tests run side by side.
@@ -80,6 +82,11 @@ def add_runs(results, method, dataset, scores, params=None, **fields):
         elif score is not None:
             told = {k: value(run) if callable(value) else value for k, value in fields.items()}
             write_run(results, made_up(spec, score, **told))
+
+
+def part_of(table, methods, datasets):
+    """The recipe of a table with these rows and columns alone."""
+    return replace(read_recipe(table), methods=tuple(methods), datasets=tuple(datasets))
 
 
 def write_run(results, record):

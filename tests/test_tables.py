@@ -7,7 +7,7 @@ import time
 
 import numpy as np
 import pytest
-from conftest import add_runs, cell_of, spread
+from conftest import add_runs, cell_of, part_of, spread
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -644,21 +644,17 @@ def test_names_of_tables(results):
     with pytest.raises(UserError, match="Unknown table 'table99'"):
         build_table("99", results)
     with pytest.raises(UserError, match="Unknown edition 'printed'"):
-        build_table("2", results, ["printed"])
+        build(results, ["printed"])
 
 
-def test_a_part_of_a_table(results):
+def test_own_settings_may_be_a_row(results):
     add(results, "xgboost", "colon", {}, spread(72.6, 12.59))
     add(results, "svm:C=0.5", "colon", {}, spread(70, 9))
     tune(results, "svm:C=0.5", "colon", {})
-    table = build_table("2", results, methods=["xgboost", "svm:C=0.5"], datasets=["colon"])
+    table = build_recipe(part_of("table2", ["xgboost", "svm:C=0.5"], ["colon"]), results)
     assert table.complete
     assert [row.label for row in table.rows] == ["XGBoost", "svm:C=0.5"]
     assert only(table, "svm:C=0.5").verdict.word == "not in paper"
-    with pytest.raises(UserError, match="Unknown dataset of table2 'colom'"):
-        build_table("2", results, datasets=["colom"])
-    with pytest.raises(UserError, match="Unknown model 'nosuch'"):
-        build_table("2", results, methods=["nosuch"])
 
 
 def test_selection_is_shown_for_models_that_select(results):
