@@ -13,12 +13,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from benchmark.data.dataset import Dataset
-from benchmark.data.load import load, own_table
+from benchmark.data.load import check_splits, load, own_table
 from benchmark.judge import rank as ranking
 from benchmark.judge.rank import Ranked
 from benchmark.protocol import registry
-from benchmark.protocol.plan import Cell, Protocol
-from benchmark.protocol.spec import METRICS, DataRef, UserError
+from benchmark.protocol.plan import Protocol, canonical_model, cells
+from benchmark.protocol.spec import METRICS, DataRef, RunSpec, UserError
 from benchmark.runner.campaign import Means
 from benchmark.runner.campaign import run_missing as campaign
 from benchmark.runner.frame import frame_of, row_of
@@ -50,13 +50,15 @@ def table(
     transpose: bool = False,
     impute: Literal["median"] | None = None,
     encode: Literal["onehot"] | None = None,
+    folds: int = Protocol().folds,
 ) -> DataRef:
     """A table of one's own, read and checked once: what stands for it wherever data are named.
 
-    The options are those of the command line; docs/your-own-data.md says what they do.
+    The options are those of the command line; docs/your-own-data.md says what they do. `folds` is
+    how many its classes have to suffice for, and no part of what it stands for.
     """
     return own_table(
-        path, target, _listed(drop), id=id, groups=groups, test=test, split=split, valid_size=valid_size,
+        path, target, _listed(drop), Protocol(folds=folds).folds, id=id, groups=groups, test=test, split=split, valid_size=valid_size,
         min_class=min_class, transpose=transpose, impute=impute, encode=encode,
     )  # fmt: skip
 
@@ -83,15 +85,11 @@ def run(
     """
     means = Means(store=_store(results), jobs=jobs)
     protocol = Protocol(repeats, folds)
-    planned = []
-    wanted = _models(models)
-    for data in _datasets(datasets):
-        for model in wanted:
-            cell = Cell(*_entry(model, data))
-            setting = means.store.setting(cell, "own", "base", "default")
-            assert setting is not None
-            planned.append((cell, cell.specs(setting.params, protocol)))
-    specs = [spec for _, specs in planned for spec in specs]
+    specs: list[RunSpec] = []
+    for cell in cells([_name(model) for model in _models(models)], _datasets(datasets, protocol)):
+        setting = means.store.setting(cell, "own", "base", "default")
+        assert setting is not None
+        specs += cell.specs(setting.params, protocol)
     report = campaign(specs, means)
     done = [report.records[spec.key] for spec in specs if spec.key in report.records]
     return frame_of(map(row_of, done))
@@ -113,14 +111,13 @@ def rank(
     `to_text`, `to_json` and `to_csv` to show the result.
     """
     registry.check_name("metric", metric, METRICS)
-    data = _datasets(datasets)
-    names = [m if m == ranking.PAPER else Cell(*_entry(m, data[0])).model for m in _models(models)]
-    wanted = ranking.recipe(list(dict.fromkeys(names)), data, metric)
+    names = [m if m == ranking.PAPER else canonical_model(_name(m)) for m in _models(models)]
+    tested = None if against is None else canonical_model(_name(against))
+    wanted = ranking.recipe(names, _datasets(datasets), metric, tested)
     deadline = None if budget is None else time.monotonic() + budget
     if budget != 0:
         means = Means(store=_store(results), jobs=jobs, deadline=deadline)
-        ranking.run_missing(wanted, means, set(names))
-    tested = None if against is None else Cell(*_entry(against, data[0])).model
+        ranking.run_missing(wanted, means, names)
     return ranking.build(wanted, _store(results), tested)
 
 
@@ -128,10 +125,17 @@ def _store(results: Path | str | None) -> Store:
     return Store(own_folder() if results is None else Path(results), below=Shipped())
 
 
-def _datasets(datasets: Data | Sequence[Data]) -> list[DataRef]:
+def _datasets(datasets: Data | Sequence[Data], protocol: Protocol | None = None) -> list[DataRef]:
+    """What is named, with own tables that allow these splits; without a protocol, the paper's, which
+    nobody can change."""
     found = [_data(one) for one in _listed(datasets)]
     if not found:
         raise UserError("Name a dataset, such as 'colon', or give a table of your own.")
+    fewer, protocol = protocol is not None, protocol or Protocol()
+    for data in found:
+        if data.path is not None:
+            # It may have been checked for other folds.
+            check_splits(data, protocol.folds, protocol.repeats, fewer)
     return found
 
 
@@ -157,15 +161,13 @@ def _data(data: Data) -> DataRef:
     return data if isinstance(data, DataRef) else registry.data_ref(data)
 
 
-def _entry(model: Model, data: DataRef) -> tuple[registry.ModelEntry, DataRef, dict[str, object]]:
+def _name(model: Model) -> str:
     if not isinstance(model, str | type):
         raise UserError(
             f"{model!r} is an object. Give its class, {type(model).__name__}: every run makes its own, "
             f"and settings stand in the name, as in 'knn:n_neighbors=3'."
         )
-    name = model if isinstance(model, str) else _place(model)
-    entry, overrides = registry.model_ref(name)
-    return entry, data, overrides
+    return model if isinstance(model, str) else _place(model)
 
 
 def _place(model: type) -> str:

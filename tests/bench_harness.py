@@ -14,6 +14,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 from benchmark.paper import DATASETS, METHODS
@@ -22,7 +23,8 @@ from benchmark.protocol.spec import Outcome, RunSpec
 from benchmark.runner.executor import WorkerPool
 from benchmark.runner.records import Store, decode, encode
 from benchmark.runner.worker import Limits
-from benchmark.tables.build import build_table
+from benchmark.tables.build import build_recipe
+from benchmark.tables.recipes import read_recipe
 
 ROOT = Path(__file__).resolve().parent.parent
 WORK = ("load", "fit", "predict")
@@ -66,7 +68,8 @@ def full_table(store: Store) -> int:
                 store.write(Outcome(record))
     load_class(entry)  # variants are checked against the class; its import is not the table's cost
     start = time.perf_counter()
-    built = build_table("table2", store.root, methods=sorted(methods), datasets=list(DATASETS))
+    recipe = replace(read_recipe("table2"), methods=tuple(sorted(methods)), datasets=DATASETS)
+    built = build_recipe(recipe, store.root)
     seconds = time.perf_counter() - start
     n = sum(result.n for result in built.shown)
     print(f"Table 2 from {n} records: {seconds:.2f} s")

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import tomllib
 import zipfile
+from dataclasses import replace
 from itertools import chain
 from pathlib import Path
 
@@ -21,6 +22,7 @@ from benchmark.protocol.spec import SCHEMA, digest, failed
 from benchmark.runner.executor import run_batches
 from benchmark.runner.machine import ONE_THREAD
 from benchmark.runner.records import Store, encode
+from benchmark.tables.recipes import read_recipe
 
 # As in a run: one thread. Set before anything imports numpy or torch, whose pools would otherwise
 # fight each other for the cores when tests run side by side.
@@ -87,6 +89,11 @@ def add_runs(results, method, dataset, scores, params=None, **fields):
         elif score is not None:
             told = {k: value(run) if callable(value) else value for k, value in fields.items()}
             write_run(results, made_up(spec, score, **told))
+
+
+def part_of(table, methods, datasets):
+    """The recipe of a table with these rows and columns alone."""
+    return replace(read_recipe(table), methods=tuple(methods), datasets=tuple(datasets))
 
 
 def write_run(results, record):

@@ -4,13 +4,13 @@ import csv
 import json
 
 import pytest
-from conftest import add_runs, cell_of, made_up
+from conftest import add_runs, cell_of, made_up, part_of
 
 from benchmark.judge.cells import ledger
 from benchmark.judge.cells import render as ledger_render
 from benchmark.protocol.plan import Protocol
 from benchmark.tables import render
-from benchmark.tables.build import build_table
+from benchmark.tables.build import build_recipe
 from benchmark.tables.convergence import Failure, failure
 from benchmark.tables.render import values
 
@@ -113,7 +113,7 @@ def table(results):
     add_runs(results, "invase", "colon", [50.0] * 20 + [70.0] * 5)
     add_runs(results, "invase", "lung", [91.22 - 6.16] * 12 + [91.22] + [91.22 + 6.16] * 12)
     add_runs(results, "knn", "colon", [60.0, 80.0] * 12 + [70.0])
-    return build_table("table2", results, methods=["knn", "invase"], datasets=["colon", "lung"])
+    return build_recipe(part_of("table2", ["knn", "invase"], ["colon", "lung"]), results)
 
 
 def test_a_table_marks_the_cell_and_keeps_its_score(table):
@@ -144,7 +144,7 @@ def test_a_csv_tells_how_many_runs_failed(table):
 
 def test_a_table_without_failures_has_no_mark(results):
     add_runs(results, "lasso", "colon", [80.0] * 25, selection={"local_sparsity": 0.0})
-    table = build_table("table2", results, methods=["lasso"], datasets=["colon"])
+    table = build_recipe(part_of("table2", ["lasso"], ["colon"]), results)
     for form in render.FILES.values():
         assert "†" not in form(table) and "dagger" not in form(table)
     assert "failed_runs" not in render.to_csv(table)

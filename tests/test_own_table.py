@@ -15,6 +15,7 @@ from benchmark.datasets import table as own
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+import benchmark
 from benchmark.data import load as loading
 from benchmark.protocol.spec import DataRef, MissingData, RunSpec, UserError
 
@@ -298,6 +299,47 @@ def test_fewer_and_more_folds(tmp_path):
     assert "11 folds need 11 rows" in message
     assert "'sick': 10" in message
     assert "--folds" in message
+
+
+@pytest.mark.parametrize("extra", [[], ["--groups", "patient"]])
+def test_fewer_folds_are_advised_where_they_can_be_asked_for(inside, tmp_path, extra):
+    table = frame(60)
+    table.loc[:2, "group"] = "rare"
+    table = table.assign(patient=np.arange(60)) if extra else table
+    words = ["--data", saved(tmp_path, table), "--target", "group", *extra, "--jobs", "0"]
+    own = ["--results", tmp_path / "own", "--models", "knn,rf"]
+    for command, has in (("run", True), ("tune", True), ("rank", False)):
+        said = inside(command, *words, *own, check=2).stderr
+        assert "5 folds need 5" in said and ("--folds" in said) == has, command
+    inside("run", *words, *own, "--folds", "3", "--repeats", "1", check=0)
+
+
+def test_fit_needs_no_folds(inside, tmp_path):
+    table = frame(60)
+    table.loc[:2, "group"] = "rare"
+    words = ["--model", "protogate:steps=20", "--results", tmp_path, "--to", tmp_path / "model"]
+    inside("fit", "--data", saved(tmp_path, table), "--target", "group", *words, check=0)
+    table.loc[1:2, "group"] = "well"
+    said = inside("fit", "--data", saved(tmp_path, table), "--target", "group", *words, check=2)
+    assert "training and validation need 2 rows of every class" in said.stderr
+    assert "Leave them out with --min-class 2, or merge them." in said.stderr
+
+
+def test_fewer_folds_from_python(tmp_path):
+    table = frame(60)
+    table.loc[:2, "group"] = "rare"
+    path, words = saved(tmp_path, table), {"results": tmp_path / "own", "jobs": 0}
+    with pytest.raises(UserError, match="5 folds need 5 rows"):
+        benchmark.table(path, "group")
+    mine = benchmark.table(path, "group", folds=3)
+    assert len(benchmark.run("knn", mine, repeats=1, folds=3, **words)) == 3
+    with pytest.raises(UserError, match="5 folds need 5 rows.*ask for fewer folds"):
+        benchmark.run("knn", mine, **words)
+    with pytest.raises(UserError, match="5 folds need 5 rows") as error:
+        benchmark.rank(["knn", "rf"], mine, **words)
+    assert "--folds" not in str(error.value)
+    with pytest.raises(UserError, match="At least 2 folds"):
+        benchmark.table(path, "group", folds=1)
 
 
 def test_too_few_rows_for_a_validation_part(tmp_path):

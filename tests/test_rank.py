@@ -9,6 +9,7 @@ import pytest
 from conftest import ROOT, cell_of, made_up, write_run
 from scipy.stats import friedmanchisquare, t
 
+from benchmark import api
 from benchmark.judge import rank
 from benchmark.judge.causes import find
 from benchmark.judge.causes.find import place_of
@@ -233,12 +234,86 @@ def test_what_others_wrote_is_not_overwritten(inside, tmp_path, table, monkeypat
     assert (tmp_path / file).read_text() == before
 
 
-def test_two_tables_of_one_name_are_refused(table):
-    from benchmark.data.load import own_table
+@pytest.fixture
+def namesakes(table):
+    """Two tables, and two columns to predict, under one file name."""
+    frame = pd.read_csv(table).assign(status=[0, 1] * 20, stage=[1, 1, 2, 2] * 10)
+    frame.to_csv(table, index=False)
+    other = table.parent / "later" / "mine.csv"
+    other.parent.mkdir()
+    frame[::-1].to_csv(other, index=False)
+    return {
+        "two files": ["--data", table, "--data", other, "--target", "status"],
+        "two targets": [
+            "--data",
+            table,
+            "--data",
+            table,
+            "--target",
+            "status",
+            "--target",
+            "stage",
+        ],
+    }
 
-    ref = own_table(table, "status")
-    with pytest.raises(UserError, match="Two of the tables are called mine"):
-        rank.recipe(["knn", "rf"], [ref, ref])
+
+@pytest.mark.parametrize("which", ["two files", "two targets"])
+@pytest.mark.parametrize("command", ["run", "tune", "rank", "features"])
+def test_two_tables_of_one_name_are_refused_before_any_run(
+    inside, tmp_path, namesakes, command, which
+):
+    """All runs would be done first, and then lie there mixed up under one name."""
+    words = namesakes[which]
+    done = inside(command, "--models", "knn,lasso", *words, "--results", tmp_path / "own",
+                  "--jobs", "0", check=2)  # fmt: skip
+    assert "Two tables would be called 'mine'" in done.stderr
+    assert {f"{words[1]}", f"{words[3]}"} <= set(done.stderr.replace(":", " ").split())
+    assert ("--target stage" in done.stderr) == (which == "two targets")
+    assert not list((tmp_path / "own").rglob("*.json"))
+
+
+def test_the_remedy_for_two_tables_of_one_name_works(inside, tmp_path, namesakes):
+    words = [
+        "run",
+        "--models",
+        "knn",
+        "--repeats",
+        "1",
+        "--results",
+        tmp_path / "own",
+        "--jobs",
+        "0",
+    ]
+    first, second = namesakes["two files"][1], namesakes["two files"][3]
+    renamed = second.rename(tmp_path / "other.csv")
+    both = ["--data", first, "--data", renamed, "--target", "status"]
+    assert "| other" in inside(*words, *both, check=0).stdout
+    for target in ("status", "stage"):
+        inside(*words, "--data", first, "--target", target, check=0)
+
+
+def test_two_tables_of_one_name_are_refused_from_python_too(tmp_path, namesakes):
+    data = [api.table(path, "status") for path in namesakes["two files"][1:4:2]]
+    for ask in (api.run, api.rank):
+        with pytest.raises(UserError, match="Two tables would be called 'mine'"):
+            ask(["knn", "rf"], data, results=tmp_path / "own", jobs=0)
+    assert not (tmp_path / "own").exists()
+
+
+def test_a_table_that_is_named_twice_counts_once(table):
+    mine = api.table(table, "status")
+    wanted = rank.recipe(["knn", "rf"], [mine, data_ref("colon"), api.table(table, "status")])
+    assert wanted.datasets == ("mine", "colon")
+
+
+def test_whom_to_test_against_is_looked_at_before_any_run(inside, tmp_path, table):
+    words = ("--models", "knn,rf", "--data", table, "--target", "status", "--against", "ridge")
+    done = inside("rank", *words, "--results", tmp_path / "own", "--jobs", "0", check=2)
+    assert "'ridge' (--against) is none of the ranked models: knn, rf." in done.stderr
+    with pytest.raises(UserError, match="none of the ranked models"):
+        data = api.table(table, "status")
+        api.rank(["knn", "rf"], data, against="ridge", results=tmp_path / "own", jobs=0)
+    assert not list((tmp_path / "own").rglob("*.json"))
 
 
 def test_metrics_are_those_of_a_record():

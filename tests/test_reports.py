@@ -7,13 +7,13 @@ import shutil
 from pathlib import Path
 
 import pytest
-from conftest import ROOT
+from conftest import ROOT, part_of
 
 from benchmark.report import page, steps, write_page, write_reports
 from benchmark.report.archive import Index, read
 from benchmark.report.tables import Gathered
 from benchmark.runner.records import Store, encode
-from benchmark.tables.build import build_table
+from benchmark.tables.build import build_recipe, build_table
 from benchmark.tables.recipes import catalogue
 
 REPORTS = ROOT / "reports"
@@ -171,7 +171,7 @@ def test_a_failed_run_keeps_its_place_among_the_splits(tmp_path):
     (folder / "r4f4.json").unlink()
     archive = read(Store(tmp_path))
     gathered = Gathered(archive, {})
-    table = gathered.table(build_table("table2", tmp_path, methods=["xgboost"], datasets=["colon"]))
+    table = gathered.table(build_recipe(part_of("table2", ["xgboost"], ["colon"]), tmp_path))
     [cell] = table["cells"]
     runs = gathered.runs.values[cell["runs"]]
     assert [i for i, value in enumerate(runs) if value is None] == [7, 24]

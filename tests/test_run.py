@@ -7,7 +7,10 @@ import sys
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from sklearn.metrics import balanced_accuracy_score, f1_score, roc_auc_score
+from sklearn.model_selection import train_test_split
 from sklearn.utils.class_weight import compute_class_weight
 
 from benchmark.data.load import load
@@ -127,6 +130,37 @@ def test_scaling_uses_the_training_rows_only():
 def test_labels_that_cannot_be_split_are_explained():
     with pytest.raises(UserError, match="classes of"):
         make_split(np.array([0] * 20 + [1] * 3), 0, 0)
+
+
+@given(
+    st.lists(st.integers(3, 40), min_size=2, max_size=6),
+    st.floats(0.05, 0.5),
+    st.integers(0, 2**32 - 1),
+)
+def test_without_folds_the_rows_are_cut_as_scikit_learn_cuts_them(sizes, valid_size, seed):
+    """To the bit: models that were kept before are fitted on the same rows in the same order."""
+    y = np.random.default_rng(seed).permutation(np.repeat(np.arange(len(sizes)), sizes))
+    try:
+        plain = train_test_split(
+            np.arange(len(y)), test_size=valid_size, stratify=y, random_state=0
+        )
+    except ValueError:
+        with pytest.raises(UserError, match="into a training and a validation part"):
+            make_split(y, 0, 0, None, valid_size)
+        return
+    split = make_split(y, 0, 0, None, valid_size)
+    assert len(split.test) == 0
+    for ours, theirs in zip((split.train, split.valid), plain, strict=True):
+        assert ours.dtype == theirs.dtype and ours.tobytes() == theirs.tobytes()
+
+
+@pytest.mark.parametrize("folds", [1, 5, None])
+def test_where_test_rows_are_named_no_message_speaks_of_folds(folds):
+    y, test = np.array([0] * 20 + [1, 1]), np.array([False] * 20 + [True, False])
+    with pytest.raises(UserError, match=r"of \[20, 1\] samples") as error:
+        make_split(y, 0, 0, folds, test=test)
+    assert "fold" not in str(error.value)
+    assert "Every class needs at least 2 samples" in str(error.value)
 
 
 @pytest.mark.parametrize("n_classes", [2, 4])

@@ -1,16 +1,22 @@
 """Tables from made-up records: exact text, and a reason for every gap."""
 
 import csv
+import itertools
 import json
+import time
 
+import numpy as np
 import pytest
-from conftest import add_runs, cell_of, spread
+from conftest import add_runs, cell_of, part_of, spread
+from hypothesis import given
+from hypothesis import strategies as st
 
 from benchmark import paper
 from benchmark.protocol import choices
 from benchmark.protocol.plan import Protocol
 from benchmark.protocol.spec import UserError
 from benchmark.runner import records
+from benchmark.runner.packing import packed
 from benchmark.runner.records import Store
 from benchmark.tables import measured, recipes, render
 from benchmark.tables.build import build_recipe, build_table
@@ -321,6 +327,24 @@ def test_json(example):
     )
 
 
+@pytest.mark.parametrize(
+    ("done", "telling", "command"),
+    [(25, 0, "run --force"), (25, 15, "run --force"), (15, 15, "reproduce"), (15, 0, "reproduce")],
+)
+def test_stability_asks_for_finished_runs_again_only_if_all_are_there(
+    results, done, telling, command
+):
+    def told(run):
+        return {"f1": {}} | ({"core": packed(np.arange(2000) < 3)} if run < telling else {})
+
+    add_runs(results, "xgboost", "colon", [70] * done, selection=told)
+    entry = catalogue()["stability"] | {"methods": ["xgboost"], "datasets": ["colon"]}
+    table = build_recipe(recipes.parse_recipe("stability", entry), results)
+    [result] = table.shown
+    assert result.gap.reason == f"{telling} of 25 runs tell their features"
+    assert result.gap.command == command.replace("reproduce", "reproduce stability")
+
+
 def test_no_text_ends_in_a_line_break(example):
     table = build(example)
     assert not any(to_text(table).endswith("\n") for to_text in TEXTS)
@@ -517,6 +541,40 @@ def test_the_block_is_the_most_cells_without_a_gap():
     assert found({("knn", "colon")}) == ((), ())
 
 
+def block_by_trying_all(methods, datasets, have):
+    """Every subset of the datasets, the largest first: right by its looks, and too slow for 30."""
+    best = (), ()
+    for least_methods, least_datasets in ((3, 2), (2, 1)):
+        for count in range(len(datasets), least_datasets - 1, -1):
+            for columns in itertools.combinations(datasets, count):
+                rows = tuple(m for m in methods if all((m, d) in have for d in columns))
+                enough = len(rows) >= least_methods
+                if enough and len(rows) * count > len(best[0]) * len(best[1]):
+                    best = rows, columns
+        if best[0]:
+            break
+    return best
+
+
+PLACES = list(itertools.product("abcdef", "uvwxyz"))
+
+
+@given(st.integers(0, 6), st.integers(0, 6), st.sets(st.sampled_from(PLACES)), st.booleans())
+def test_the_block_is_that_of_trying_all_subsets(n_methods, n_datasets, chosen, holes):
+    methods, datasets = "abcdef"[:n_methods], "uvwxyz"[:n_datasets]
+    have = set(PLACES) - chosen if holes else chosen
+    assert block(methods, datasets, have) == block_by_trying_all(methods, datasets, have)
+
+
+def test_the_block_of_forty_datasets_is_found_at_once():
+    methods, datasets = [f"m{i}" for i in range(17)], [f"d{i}" for i in range(40)]
+    have = {(m, d) for i, m in enumerate(methods) for j, d in enumerate(datasets) if (i * j) % 11}
+    began = time.process_time()
+    rows, columns = block(methods, datasets, have)
+    assert time.process_time() - began < 5, "trying all subsets would take years"
+    assert len(rows) * len(columns) > 300 and set(itertools.product(rows, columns)) <= have
+
+
 def test_a_method_that_fails_on_a_dataset_is_ranked_as_the_papers_dashes_are(results):
     for dataset in ("colon", "lung"):
         add(results, "xgboost", dataset, {}, spread(80, 5))
@@ -586,21 +644,17 @@ def test_names_of_tables(results):
     with pytest.raises(UserError, match="Unknown table 'table99'"):
         build_table("99", results)
     with pytest.raises(UserError, match="Unknown edition 'printed'"):
-        build_table("2", results, ["printed"])
+        build(results, ["printed"])
 
 
-def test_a_part_of_a_table(results):
+def test_own_settings_may_be_a_row(results):
     add(results, "xgboost", "colon", {}, spread(72.6, 12.59))
     add(results, "svm:C=0.5", "colon", {}, spread(70, 9))
     tune(results, "svm:C=0.5", "colon", {})
-    table = build_table("2", results, methods=["xgboost", "svm:C=0.5"], datasets=["colon"])
+    table = build_recipe(part_of("table2", ["xgboost", "svm:C=0.5"], ["colon"]), results)
     assert table.complete
     assert [row.label for row in table.rows] == ["XGBoost", "svm:C=0.5"]
     assert only(table, "svm:C=0.5").verdict.word == "not in paper"
-    with pytest.raises(UserError, match="Unknown dataset of table2 'colom'"):
-        build_table("2", results, datasets=["colom"])
-    with pytest.raises(UserError, match="Unknown model 'nosuch'"):
-        build_table("2", results, methods=["nosuch"])
 
 
 def test_selection_is_shown_for_models_that_select(results):

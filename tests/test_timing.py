@@ -9,10 +9,11 @@ import pytest
 
 from benchmark.experiments import stopwatch, timing
 from benchmark.protocol import registry
-from benchmark.protocol.plan import Cell
+from benchmark.protocol.plan import Cell, canonical_model
 from benchmark.protocol.spec import UserError
 from benchmark.tables import needs, reproduce
 from benchmark.tables.build import build_table
+from benchmark.tables.recipes import catalogue
 
 
 @pytest.fixture(autouse=True)
@@ -103,6 +104,64 @@ def test_needs_of_computed_tables():
     }  # fmt: skip
     base = {need.settings for need in needs.needs("table19")}
     assert base == {"base"}
+
+
+@pytest.mark.parametrize(
+    ("table", "model", "dataset", "names"),
+    [
+        ("table2", "knn", "colon", ("knn", "colon")),
+        ("stg-causes", "stg:weight_decay=1e-4", "colon", ("stg:weight_decay=0.0001", "colon")),
+        ("table23", "svm:kernel=poly", "meta-dr", ("svm:kernel=poly", "meta-dr")),
+        ("table20", "protogate:sort=quick", "lung", ("protogate:sort=quick", "lung")),
+        ("table22", "rf", "syn1:generator=released", ("rf", "syn1")),
+    ],
+)
+def test_what_is_named_of_a_table_goes_by_the_names_of_its_cells(table, model, dataset, names):
+    models, datasets = needs.named(table, [model], [dataset])
+    assert (*models, *datasets) == names
+    cells = [need.cell for need in needs.needs(table, models, datasets)] + needs.timed(table)
+    assert names in [(cell.model, cell.data.label) for cell in cells]
+
+
+def test_settings_in_another_order_are_the_same_row():
+    [row] = {n.cell.model for n in needs.needs("stg-causes") if n.cell.model.count(":") > 3}
+    name, *settings = row.split(":")
+    assert needs.named("stg-causes", [":".join([name, *settings[::-1]])], None) == ([row], None)
+
+
+@pytest.mark.parametrize(
+    ("models", "datasets", "said"),
+    [
+        (
+            ["protogate-text"],
+            None,
+            "Unknown model of table2 'protogate-text'. Did you mean 'protogate'",
+        ),
+        (["svm:C=0.5"], None, "Unknown model of table2 'svm:C=0.5'. Did you mean 'svm'"),
+        (["nosuch"], None, "Unknown model 'nosuch'"),
+        (None, ["syn1"], "Unknown dataset of table2 'syn1'"),
+        (None, ["colom"], "Unknown dataset 'colom'. Did you mean 'colon'"),
+    ],
+)
+def test_what_a_table_does_not_have_is_told(models, datasets, said):
+    with pytest.raises(UserError) as error:
+        needs.named("table2", models, datasets)
+    assert said in str(error.value)
+
+
+def test_a_model_that_a_table_has_on_other_datasets_is_told():
+    with pytest.raises(UserError, match="table23 has no svm:kernel=poly on colon"):
+        needs.named("table23", ["svm:kernel=poly"], ["colon"])
+
+
+@pytest.mark.parametrize("table", list(catalogue()))
+def test_a_remedy_names_what_the_table_has(table, tmp_path):
+    for result in build_table(table, tmp_path).shown:
+        command, _, of = result.gap.command.partition(" ") if result.gap else ("", "", "")
+        if command == "reproduce" and result.dataset:
+            needs.named(of, [result.model], [result.dataset])
+    for need in needs.needs(table):
+        assert canonical_model(need.cell.model) == need.cell.model
 
 
 def test_the_machine_tells_how_busy_it_is():

@@ -282,8 +282,12 @@ def cells_of(arguments: argparse.Namespace, protocol: Protocol) -> list[Cell]:
     return plan.cells(arguments.models or plan.all_models(), [*named, *own])
 
 
-def own_tables(arguments: argparse.Namespace, protocol: Protocol = Protocol()) -> list[DataRef]:
-    """The user's tables, checked before anything runs, with their treatments stated."""
+def own_tables(arguments: argparse.Namespace, protocol: Protocol | None = None) -> list[DataRef]:
+    """The user's tables, checked before anything runs, with their treatments stated.
+
+    Without a protocol it is the paper's, and the command has no options to change it.
+    """
+    fewer, protocol = protocol is not None, protocol or Protocol()
     files, targets = arguments.data, arguments.target
     asked = {"target": targets, "drop": arguments.drop, **how_of(arguments)}
     if not files and (named := [f"--{k.replace('_', '-')}" for k, v in asked.items() if v]):
@@ -310,7 +314,8 @@ def own_tables(arguments: argparse.Namespace, protocol: Protocol = Protocol()) -
     for i, file in enumerate(files):
         target = targets[i % len(targets)] if targets else None
         how = how_of(arguments, i)
-        reference = own_table(file, target, arguments.drop, protocol.folds, protocol.repeats, **how)
+        splits = protocol.folds, protocol.repeats, fewer
+        reference = own_table(file, target, arguments.drop, *splits, **how)
         table = load(reference)
         for note in table.notes:
             say(f"{file}: {note}.")

@@ -29,7 +29,8 @@ from benchmark.cli.arguments import (
 )
 from benchmark.cli.codes import FAILED, GAPS, OK
 from benchmark.progress import say, waiting
-from benchmark.protocol.spec import DataRef, UserError
+from benchmark.protocol.plan import Cell, canonical_model
+from benchmark.protocol.spec import UserError
 from benchmark.text import counted
 
 if TYPE_CHECKING:
@@ -87,11 +88,10 @@ def rank(arguments: argparse.Namespace) -> int:
     own = own_tables(arguments)
     shown = arguments.datasets or ([] if own else list(paper.DATASETS))
     data = [*(data_refs(shown) if shown else []), *own]
-    canonical = {
-        name: name if name == ranking.PAPER else _spelled(name, data[0])
-        for name in [*arguments.models, *([arguments.against] if arguments.against else [])]
-    }
-    wanted = ranking.recipe([canonical[name] for name in arguments.models], data, arguments.metric)
+    models = [m if m == ranking.PAPER else canonical_model(m) for m in arguments.models]
+    against = canonical_model(arguments.against) if arguments.against else None
+    named = {*models, *filter(None, [against])}
+    wanted = ranking.recipe(models, data, arguments.metric, against)
     check_folder(arguments.to, "--to")
     refuse_foreign(arguments.to / "index.html", "protogate-benchmark")
     store = own_store(arguments)
@@ -100,29 +100,19 @@ def rank(arguments: argparse.Namespace) -> int:
     if arguments.budget != 0:
         if arguments.budget is not None:
             means = replace(means, deadline=time.monotonic() + arguments.budget)
-        report = ranking.run_missing(wanted, means, set(canonical.values()))
+        report = ranking.run_missing(wanted, means, named)
         failures = report.failures
         if report.unfinished:
             say(
                 f"The budget is used up with {counted(report.unfinished, 'run')} to do; the same command resumes, "
                 f"and --budget all does everything."
             )
-    against = canonical[arguments.against] if arguments.against else None
     tell_failures(failures)
     found = ranking.build(wanted, store, against)
     print(ranking.FORMATS[arguments.format](found))
     written = write(found, store, arguments.to)
     say(f"Written to {arguments.to}: {', '.join(path.name for path in written)}.")
     return FAILED if failures else GAPS if found.missing else OK
-
-
-def _spelled(name: str, data: DataRef) -> str:
-    """A model's one name: settings in their order, a class by its place."""
-    from benchmark.protocol.plan import Cell
-    from benchmark.protocol.registry import model_ref
-
-    entry, overrides = model_ref(name)
-    return Cell(entry, data, overrides).model
 
 
 def export(arguments: argparse.Namespace) -> int:
@@ -169,7 +159,6 @@ def fit(arguments: argparse.Namespace) -> int:
     A tenth of the rows chooses the checkpoint; how well it does on new samples, `run` tells. Rows of
     an external test set are not trained on."""
     from benchmark.data.load import load, own_table
-    from benchmark.protocol.plan import Cell
     from benchmark.protocol.registry import model_ref
     from benchmark.runner.fitted import check_kept, fit_cell, save
 
@@ -178,7 +167,7 @@ def fit(arguments: argparse.Namespace) -> int:
     target = arguments.target[0] if arguments.target else None
     entry, overrides = model_ref(arguments.model)
     check_kept(entry)
-    data = own_table(arguments.data, target, arguments.drop, **how_of(arguments))
+    data = own_table(arguments.data, target, arguments.drop, folds=None, **how_of(arguments))
     for note in load(data).notes:
         say(f"{arguments.data}: {note}.")
     cell = Cell(entry, data, overrides)

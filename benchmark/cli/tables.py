@@ -129,9 +129,11 @@ def reproduce(arguments: argparse.Namespace) -> int:
     from benchmark.report import write_table
     from benchmark.runner.shipped import store_at
     from benchmark.tables.build import build_table
+    from benchmark.tables.needs import named
     from benchmark.tables.reproduce import fill
 
     name = table_name(arguments.table)
+    models, datasets = named(name, arguments.models, arguments.datasets)
     check_folder(arguments.reports, "--reports")
     means = means_of(arguments, store_at(arguments.results))
     if arguments.budget is not None:
@@ -139,7 +141,7 @@ def reproduce(arguments: argparse.Namespace) -> int:
         say(f"At most {arguments.budget:g} s of runs, then the table; --budget changes it.")
     failures: list[dict[str, Any]] = []
     try:
-        failures = fill(name, means, arguments.models, arguments.datasets, arguments.quick)
+        failures = fill(name, means, models, datasets, arguments.quick)
     except KeyboardInterrupt:
         say("\nStopped; finished runs are kept. The table as it is now:")
     built = build_table(name, arguments.results)
@@ -150,7 +152,7 @@ def reproduce(arguments: argparse.Namespace) -> int:
     print(_as_asked(built, arguments))
     say(f"Written to {arguments.reports}/{name}.md and .csv.")
     tell_failures(failures)
-    complete = built.has(arguments.models, arguments.datasets)
+    complete = built.has(models, datasets)
     return FAILED if failures else OK if complete else GAPS
 
 

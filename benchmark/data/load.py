@@ -19,6 +19,7 @@ from benchmark.data.dataset import Dataset, make
 from benchmark.data.getting import fetch
 from benchmark.data.places import as_path, locate
 from benchmark.datasets import download
+from benchmark.protocol.plan import Protocol
 from benchmark.protocol.registry import check_name, datasets
 from benchmark.protocol.spec import (
     FOLDS,
@@ -90,13 +91,15 @@ def own_table(
     path: Path | str,
     target: str | None,
     drop: Iterable[str] = (),
-    folds: int = FOLDS,
+    folds: int | None = FOLDS,
     repeats: int = REPEATS,
+    fewer: bool = True,
     **how: Unpack[How],
 ) -> DataRef:
     """A reference to the user's table, after reading and checking it once.
 
-    The classes are checked against `folds`, which is no part of what the reference stands for.
+    The classes are checked against `folds`, which is no part of what the reference stands for: see
+    `check_splits`.
     """
     _check_how(how)
     file = as_path(path)
@@ -122,7 +125,7 @@ def own_table(
     ref = DataRef(
         name, options | asked, str(file.resolve()), str(second.resolve()) if second else None
     )
-    _check_splits(file, str(target), load(ref), folds, repeats, asked.get("valid_size", VALID_SIZE))
+    check_splits(ref, folds, repeats, fewer)
     return ref
 
 
@@ -149,37 +152,42 @@ MOST_VALID = 0.5
 """Beyond it more rows would validate than train."""
 
 
-def _check_splits(
-    file: Path, target: str, data: Dataset, folds: int, repeats: int, valid_size: float
-) -> None:
-    """Better told now than by the runs: can these rows be split at all?"""
+def check_splits(ref: DataRef, folds: int | None, repeats: int, fewer: bool) -> None:
+    """Better told now than by the runs: can the rows of an own table be split at all?
+
+    Without folds they are split once, for a model that is to be kept. `fewer` is whether fewer folds
+    can be asked for, which a message must not advise otherwise.
+    """
     from benchmark.datasets import table
 
+    file, target, data = Path(str(ref.path)), str(ref.options["target"]), load(ref)
+    valid_size = ref.options.get("valid_size", VALID_SIZE)
+    folded = None if data.test is not None else folds
     rows = data.y if data.test is None else data.y[~data.test]
     sizes = dict(zip(data.classes, np.bincount(rows).tolist(), strict=True))
     if data.groups is None:
-        table.check_folds(file, target, sizes, folds if data.test is None else None, valid_size)
-    elif data.test is None:
+        table.check_folds(file, target, sizes, folded, valid_size, fewer)
+    elif folded is not None:
         groups = {
             name: len(np.unique(data.groups[data.y == code]))
             for code, name in enumerate(data.classes)
         }
-        table.check_groups(file, target, groups, folds)
+        table.check_groups(file, target, groups, folded, fewer)
     # Only where rows are not drawn one by one can some splits fail and others not.
     several = data.groups is not None or data.gaps
-    for repeat in range(repeats if several else 1):
-        for fold in range(folds if several else 1):
-            try:
-                split = make_split(data.y, repeat, fold, folds, valid_size, data.groups, data.test)
-            except UserError as error:
-                raise UserError(f"{file}: {error}") from error
-            empty = np.isnan(data.X[split.train]).all(axis=0) if data.gaps else np.array([])
-            names = [data.features[j] for j in np.flatnonzero(empty)]
-            if names := [name for name in names if name not in data.categories]:
-                raise UserError(
-                    f"{file}: in repeat {repeat}, fold {fold} no training row has a value of {names[0]!r}, so "
-                    f"--impute has no median for it. Leave the column out with --drop."
-                )
+    for repeat, fold in Protocol(repeats, folds).splits() if folds and several else [(0, 0)]:
+        try:
+            split = make_split(data.y, repeat, fold, folds, valid_size, data.groups, data.test)
+        except UserError as error:
+            raise UserError(f"{file}: {error}") from error
+        empty = np.isnan(data.X[split.train]).all(axis=0) if data.gaps else np.array([])
+        names = [data.features[j] for j in np.flatnonzero(empty)]
+        if names := [name for name in names if name not in data.categories]:
+            where = f"in repeat {repeat}, fold {fold} " if folds else ""
+            raise UserError(
+                f"{file}: {where}no training row has a value of {names[0]!r}, so --impute has no "
+                f"median for it. Leave the column out with --drop."
+            )
 
 
 def check_file(file: Path) -> None:

@@ -19,7 +19,7 @@ from typing import Any
 from benchmark import paper
 from benchmark.judge.pairwise import Pair, pairs
 from benchmark.judge.ranks import LEVEL, Ranking, rank, shown_p
-from benchmark.protocol.plan import Cell, Protocol
+from benchmark.protocol.plan import Cell, Protocol, told_apart
 from benchmark.protocol.spec import METRICS, DataRef, RunSpec, UserError
 from benchmark.runner.campaign import Means, Report, all_runs, carry_out, finished
 from benchmark.runner.records import Store
@@ -70,22 +70,27 @@ class Ranked:
 
 
 def recipe(
-    models: Sequence[str], data: Sequence[DataRef], metric: str = "balanced_accuracy"
+    models: Sequence[str],
+    data: Sequence[DataRef],
+    metric: str = "balanced_accuracy",
+    against: str | None = None,
 ) -> Recipe:
-    """The table of these models on these data."""
+    """The table of these models on these data. `against` has to be one of them, which is better told
+    before the runs than after them."""
     methods = dict.fromkeys(
         name for model in models for name in (paper.METHODS if model == PAPER else [model])
     )
+    data = told_apart(data)
     labels = [ref.label for ref in data]
-    twice = sorted({label for label in labels if labels.count(label) > 1})
-    if twice:
-        raise UserError(
-            f"Two of the tables are called {', '.join(twice)}. Rename one of the files."
-        )
     if len(methods) < 2:
         raise UserError(
             f"A ranking needs two models or more, got {', '.join(methods) or 'none'}. Name others, or "
             f"the paper's 17 by the word {PAPER!r}: --models {','.join([PAPER, *methods])}."
+        )
+    if against is not None and against not in methods:
+        raise UserError(
+            f"{against!r} (--against) is none of the ranked models: {', '.join(methods)}. Name one of "
+            f"these, or put {against!r} among the models, too."
         )
     return Recipe(
         name="rank",
@@ -154,6 +159,7 @@ def _seconds_per_run() -> Callable[[Cell], float]:
 def build(wanted: Recipe, store: Store, against: str | None = None) -> Ranked:
     """Rank what the records hold; trains nothing."""
     assert wanted.rank is not None
+    assert against is None or against in wanted.methods  # `recipe` has seen to it
     metric = wanted.rank.metric
     table = build_recipe(wanted, store.root, ["rule"], store)
     methods, datasets = table.ranked
@@ -162,8 +168,6 @@ def build(wanted: Recipe, store: Store, against: str | None = None) -> Ranked:
             "Nothing can be ranked: no two of the models have all their 25 runs on one dataset.\n"
             + "\n".join(f"  {line}" for line in reasons(table)[:10])
         )
-    if against is not None and against not in wanted.methods:
-        raise UserError(f"{against!r} is none of the ranked models: {', '.join(wanted.methods)}.")
     every = pairs(table)
     chosen = pairs(table, against) if against else every
     test = None

@@ -55,8 +55,7 @@ class Cell:
     @property
     def model(self) -> str:
         """`svm`, or `svm:kernel=poly`: what the command line takes."""
-        fixed = (f"{k}={spelled(v)}" for k, v in sorted(self.overrides.items()))
-        return ":".join([self.entry.name, *fixed])
+        return _one_name(self.entry, self.overrides)
 
     @property
     def own(self) -> bool:
@@ -99,6 +98,16 @@ def keys_of(cell: Cell, params: Mapping[str, Any]) -> tuple[RunSpec, tuple[str, 
     return first, tuple(f"{shared}/r{repeat}f{fold}" for repeat, fold in paper.splits())
 
 
+def canonical_model(text: str) -> str:
+    """A model's one name, however it was written: settings in their order, a class by its place."""
+    return _one_name(*model_ref(text))
+
+
+def _one_name(entry: ModelEntry, overrides: Mapping[str, Any]) -> str:
+    fixed = (f"{k}={spelled(v)}" for k, v in sorted(overrides.items()))
+    return ":".join([entry.name, *fixed])
+
+
 def spelled(value: Any) -> str:
     """As parse_name reads it back: null and true, not None and True."""
     return value if isinstance(value, str) else json.dumps(value)
@@ -107,7 +116,21 @@ def spelled(value: Any) -> str:
 def cells(model_names: Sequence[str], data: Sequence[DataRef]) -> list[Cell]:
     """Every named model on every named dataset; unknown names raise with the nearest one."""
     refs = [model_ref(name) for name in model_names]
-    return [Cell(entry, ref, overrides) for ref in data for entry, overrides in refs]
+    return [Cell(entry, ref, overrides) for ref in told_apart(data) for entry, overrides in refs]
+
+
+def told_apart(data: Sequence[DataRef]) -> list[DataRef]:
+    """Each of them once; different data under one name raise, because results would mix them up."""
+    found: dict[str, DataRef] = {}
+    for ref in data:
+        other = found.setdefault(ref.label, ref)
+        if other != ref:
+            raise UserError(
+                f"Two tables would be called {ref.label!r} in the results, after their files' names up "
+                f"to the first dot:\n  {other.path}: {other.words}\n  {ref.path}: {ref.words}\n"
+                f"Give one of them as a copy of its file under another name, or run them separately."
+            )
+    return list(found.values())
 
 
 def all_models() -> list[str]:

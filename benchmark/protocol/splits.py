@@ -48,7 +48,7 @@ def make_split(
     y: NDArray[np.int64],
     repeat: int,
     fold: int,
-    folds: int = FOLDS,
+    folds: int | None = FOLDS,
     valid_size: float = VALID_SIZE,
     groups: NDArray[np.int64] | None = None,
     test: NDArray[np.bool_] | None = None,
@@ -56,12 +56,16 @@ def make_split(
     """Fold `fold` of repeat `repeat` is the test part; of the rest, `valid_size` validates.
 
     No group is in two parts. With `test`, these rows are the test part of every run, and each run
-    draws other validation rows.
+    draws other validation rows. Without folds or test rows nothing is tested: so is a model fitted
+    that is to be kept.
     """
+    if test is None and folds is None:
+        test = np.zeros(len(y), dtype=bool)
     if test is not None:
         tested, rest = np.flatnonzero(test), np.flatnonzero(~test)
-        draw = repeat * folds + fold
+        draw = repeat * (folds or 1) + fold
     else:
+        assert folds is not None
         # Seeds as in the released code: the repeat shuffles the folds, the fold (not the repeat)
         # draws the validation rows. With them KNN equals the paper in every printed digit.
         rest, tested = _outer(y, repeat, fold, folds, groups)
@@ -72,7 +76,8 @@ def make_split(
                 rest, test_size=valid_size, stratify=y[rest], random_state=draw
             )
         except ValueError as error:
-            raise UserError(_unsplittable(y, folds, str(error))) from error
+            cut = (y, folds) if test is None else (y[rest], None)
+            raise UserError(_unsplittable(*cut, str(error))) from error
     else:
         train, valid = _grouped(y, rest, draw, valid_size, groups)
     return Split(train, valid, tested)
@@ -92,10 +97,11 @@ def _outer(
         return cut
     per_class = [len(np.unique(groups[y == c])) for c in np.unique(y)]
     if (fewest := min(per_class)) < folds:
-        fewer = f"Ask for --folds {fewest}, or merge" if fewest > 1 else "Merge"
+        # No option is named here: not every command that splits has one for the folds.
+        most = f" They allow {fewest} folds." if fewest > 1 else ""
         raise UserError(
             f"the classes have rows in {per_class} groups, and {folds} folds need {folds} groups of every "
-            f"class, because no group is in two parts (--groups). {fewer} classes of few "
+            f"class, because no group is in two parts (--groups).{most} Merge classes of few "
             f"groups, or remove their rows from the table."
         )
     rest, test = _folds(y, groups, folds, repeat)[fold]
@@ -103,8 +109,8 @@ def _outer(
         raise UserError(
             f"in repeat {repeat}, fold {fold}, classes of {np.bincount(y).tolist()} rows in {per_class} "
             f"groups cannot be spread over {folds} folds without a group in two of them; a part would "
-            f"miss {len(missing)} of the classes. Ask for fewer folds with --folds, or merge classes of "
-            f"few groups or remove their rows from the table."
+            f"miss {len(missing)} of the classes. Take fewer folds, merge classes of "
+            f"few groups, or remove their rows from the table."
         )
     return rest, test
 
@@ -146,10 +152,11 @@ def _missing(y: NDArray[np.int64], rows: Rows) -> list[int]:
     return [int(c) for c in np.setdiff1d(y, y[rows])]
 
 
-def _unsplittable(y: NDArray[np.int64], folds: int, why: str) -> str:
+def _unsplittable(y: NDArray[np.int64], folds: int | None, why: str) -> str:
+    folded = f"{folds} stratified folds with a validation part"
     return (
-        f"these labels cannot be split into {folds} stratified folds with a validation part: "
-        f"classes of {np.bincount(y).tolist()} samples ({why}). Every class needs at least {folds} "
+        f"these labels cannot be split into {folded if folds else 'a training and a validation part'}: "
+        f"classes of {np.bincount(y).tolist()} samples ({why}). Every class needs at least {folds or 2} "
         f"samples, and the validation part room for one of each: merge rare classes or leave them out "
         f"with --min-class, or validate on more with --valid-size."
     )

@@ -17,11 +17,9 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.model_selection import train_test_split
 from sklearn.preprocessing import StandardScaler
 
 import benchmark
-from benchmark.data.dataset import Dataset
 from benchmark.data.load import check_file, load
 from benchmark.files import Unreadable, read_whole, write_atomic
 from benchmark.protocol import registry
@@ -95,12 +93,14 @@ def check_kept(entry: registry.ModelEntry) -> None:
 
 
 def fit_cell(cell: Cell, params: dict[str, Any]) -> tuple[About, dict[str, NDArray[Any]]]:
-    """Fit on all rows but the tenth that the checkpoint is chosen on."""
+    """Fit on all rows but the tenth that the checkpoint is chosen on, and those of a test set."""
     check_kept(cell.entry)
     data = load(cell.data)
     settings = {**cell.entry.params_for(cell.data), **params}
     seed = settings.pop("random_state", SEED)
-    train, valid = _rows(data, cell.data.options.get("valid_size", VALID_SIZE))
+    valid_size = cell.data.options.get("valid_size", VALID_SIZE)
+    split = make_split(data.y, 0, 0, None, valid_size, data.groups, data.test)
+    train, valid = split.train, split.valid
     prepared = None
     if data.gaps or data.categories:
         prepared = prepare(data.X[train], data.features, data.categories)
@@ -147,20 +147,6 @@ def fit_cell(cell: Cell, params: dict[str, Any]) -> tuple[About, dict[str, NDArr
         transpose="transpose" in cell.data.options,
     )
     return about, arrays
-
-
-def _rows(data: Dataset, valid_size: float) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Rows to train on and to choose the checkpoint on: none of an external test set, and no group on
-    both sides."""
-    if data.test is not None or data.groups is not None:
-        none = np.zeros(len(data.y), dtype=bool)
-        test = none if data.test is None else data.test
-        split = make_split(data.y, 0, 0, 1, valid_size, data.groups, test)
-        return split.train, split.valid
-    train, valid = train_test_split(
-        np.arange(len(data.y)), test_size=valid_size, stratify=data.y, random_state=0
-    )
-    return train, valid
 
 
 def save(about: About, arrays: dict[str, NDArray[Any]], folder: Path) -> Path:

@@ -15,15 +15,9 @@ from benchmark.tables.recipes import Recipe, catalogue, read_recipe
 from benchmark.tables.table import Table
 
 
-def build_table(
-    name: str,
-    results: Path,
-    editions: Sequence[str] = EDITIONS,
-    methods: Sequence[str] | None = None,
-    datasets: Sequence[str] | None = None,
-) -> Table:
+def build_table(name: str, results: Path) -> Table:
     """Build the table called `name` from the records below `results`."""
-    return build_recipe(read_recipe(name).only(methods, datasets), results, editions)
+    return build_recipe(read_recipe(name), results)
 
 
 def build_all(results: Path, names: Sequence[str] | None = None) -> dict[str, Table]:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import itertools
+from collections.abc import Callable, Sequence
 
 from benchmark.protocol.choices import base_of
-from benchmark.protocol.plan import Cell, Protocol
-from benchmark.protocol.registry import check_name, model_ref
-from benchmark.protocol.spec import RunSpec
+from benchmark.protocol.plan import Cell, Protocol, canonical_model
+from benchmark.protocol.registry import check_name, data_ref
+from benchmark.protocol.spec import RunSpec, UserError
 from benchmark.protocol.stored import or_told
 from benchmark.runner.records import Store
 from benchmark.tables.computed import COMPUTED
@@ -22,12 +23,9 @@ def searched_cell(need: Need) -> Cell:
 def needs(
     table: str, only_models: Sequence[str] | None = None, only_datasets: Sequence[str] | None = None
 ) -> list[Need]:
-    """The runs behind a table, also behind its computed cells; times are not among them."""
+    """The runs behind a table, also behind its computed cells; times are not among them. Names are
+    those that `named` gives."""
     recipe = read_recipe(table)
-    for name in only_models or []:
-        model_ref(name)
-    for name in only_datasets or []:
-        check_name("dataset of this table", name, recipe.datasets)
     found = [
         need
         for dataset in only_datasets or recipe.datasets
@@ -37,6 +35,38 @@ def needs(
     return list(
         {(n.cell.model, n.cell.data.label, n.settings, str(n.params)): n for n in found}.values()
     )
+
+
+def named(
+    table: str, models: Sequence[str] | None, datasets: Sequence[str] | None
+) -> tuple[list[str] | None, list[str] | None]:
+    """Models and datasets of a table by the names that its cells have, however they were written. One
+    that the table does not have raises: nothing would be done for it, and nobody would be told."""
+    recipe = read_recipe(table)
+    cells = [*(need.cell for need in needs(table)), *timed(table)]
+    known = list(dict.fromkeys(cell.model for cell in cells))
+    models = _among(models, f"model of {recipe.name}", known, canonical_model)
+    place = f"dataset of {recipe.name}"
+    datasets = _among(datasets, place, recipe.datasets, lambda name: data_ref(name).label)
+    if models and datasets:
+        wanted = set(itertools.product(models, datasets))
+        if not any((cell.model, cell.data.label) in wanted for cell in cells):
+            raise UserError(
+                f"{recipe.name} has no {', '.join(models)} on {', '.join(datasets)}. "
+                f"`python -m benchmark status {recipe.name}` lists what it has."
+            )
+    return models, datasets
+
+
+def _among(
+    names: Sequence[str] | None, kind: str, known: Sequence[str], canonical: Callable[[str], str]
+) -> list[str] | None:
+    if names is None:
+        return None
+    found = dict.fromkeys(name if name in known else canonical(name) for name in names)
+    for name in found:
+        check_name(kind, name, known)
+    return list(found)
 
 
 def _on(recipe: Recipe, dataset: str) -> list[Need]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import tomllib
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache
 from importlib.resources import files
@@ -195,19 +195,6 @@ class Recipe:
         """The paper's cell; `dataset` is empty for values over all datasets."""
         number = next((m.paper for m in self.metrics if m.name == metric), self.paper)
         return None if number is None else paper.cell(number, method, dataset, metric)
-
-    def only(self, methods: Sequence[str] | None, datasets: Sequence[str] | None) -> Recipe:
-        """The same table with these rows and columns; models of one's own may be among the rows."""
-        for name in methods or ():
-            if name not in self.methods and name not in self.rows:
-                registry.model_ref(name)
-        for name in datasets or ():
-            registry.check_name(f"dataset of {self.name}", name, self.datasets)
-        return replace(
-            self,
-            methods=tuple(dict.fromkeys(methods)) if methods else self.methods,
-            datasets=tuple(d for d in self.datasets if not datasets or d in datasets),
-        )
 
 
 def read_recipe(name: str) -> Recipe:

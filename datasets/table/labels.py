@@ -97,20 +97,24 @@ def check_folds(
     sizes: Mapping[str, int],
     folds: int | None,
     valid_size: float = VALID_SIZE,
+    fewer: bool = True,
 ) -> None:
     """Classes, given with their sizes, that can be spread over the folds and a validation part.
 
-    Without folds, the test rows are fixed, and the classes those of the other rows.
+    Without folds, no row is tested or the test rows are fixed, and the classes are those of the other
+    rows. `fewer` is whether whoever reads the message can ask for fewer folds.
     """
     least = 2 if folds is None else folds
     small = {label: size for label, size in sizes.items() if size < least}
     if small:
         shown = ", ".join(f"{label!r}: {size}" for label, size in list(small.items())[:5])
         need = f"{folds} folds need" if folds else "training and validation need"
+        remedies = [f"Leave them out with --min-class {least}", "merge them"]
+        if folds and fewer:
+            remedies.append("ask for fewer folds with --folds")
         raise UserError(
             f"{need} {least} rows of every class; {target!r} of {path} has {counted(len(small), 'class')} "
-            f"with fewer ({shown}). Leave them out with --min-class {least}, merge them"
-            + (", or ask for fewer folds with --folds." if folds else ".")
+            f"with fewer ({shown}). {', '.join(remedies[:-1])}, or {remedies[-1]}."
         )
     n = sum(sizes.values())
     found = _n_valid(n, folds, valid_size)
@@ -124,7 +128,9 @@ def check_folds(
         )
 
 
-def check_groups(path: Path | str, target: str, sizes: Mapping[str, int], folds: int) -> None:
+def check_groups(
+    path: Path | str, target: str, sizes: Mapping[str, int], folds: int, fewer: bool = True
+) -> None:
     """Classes, given with the number of groups that have rows of them, that reach every fold."""
     few = {label: size for label, size in sizes.items() if size < folds}
     if few:
@@ -134,7 +140,7 @@ def check_groups(path: Path | str, target: str, sizes: Mapping[str, int], folds:
             f"{folds} folds need {folds} groups of every class, because no group is in two parts "
             f"(--groups); {target!r} of {path} has {counted(len(few), 'class')} with fewer ({shown}). "
             f"Merge them with other classes, or remove their rows from the table"
-            + (f"; or ask for --folds {fewest}." if fewest > 1 else ".")
+            + (f"; or ask for --folds {fewest}." if fewer and fewest > 1 else ".")
         )
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from attack.scale import FULL, attack, attempt
-from conftest import add_runs, cell_of
+from conftest import add_runs, cell_of, part_of
 from hypothesis import strategies as st
 
 from benchmark.experiments import fidelity, timing
@@ -27,7 +27,6 @@ from benchmark.tables import status
 from benchmark.tables.build import build_table
 from benchmark.tables.measured import measure
 from benchmark.tables.needs import needs, specs_by_edition
-from benchmark.tables.recipes import read_recipe
 
 NESTED = "[" * 3000 + "]" * 3000
 WORDS = ["NaN", "Infinity", "-Infinity", "1e999", "9" * 400 + ".0", "9" * 5000, "1e-999", NESTED]
@@ -200,7 +199,7 @@ class Restored:
 
 def measured(table, results, method):
     """The part of a table that the sample has something for; whole tables would take hours."""
-    return measure(read_recipe(table).only([method], ["colon"]), Store(results))
+    return measure(part_of(table, [method], ["colon"]), Store(results))
 
 
 def read_all(results, path, capsys):
