@@ -421,7 +421,10 @@ def lines(results):
 def test_markdown_is_totals_then_what_was_compared(lines):
     text = ledger_render.render(lines, "md")
     assert "Accuracies, 2 distinct ones by the paper's rule: 1 equal, 0 equivalent, 1 diff" in text
-    assert "For 1 cell a setting was found that gives every" in text and "All 648 printed cells" in text
+    assert (
+        "For 1 cell a setting was found that gives every" in text
+        and "All 648 printed cells" in text
+    )
     assert text.index("| all ") < text.index("90 % interval") < text.index("## Table 2")
     table2 = text.split("## Table 2\n")[1].split("## Table 3")[0]
     assert "| Ridge " in table2 and "| KNN " in table2

@@ -88,7 +88,7 @@ def test_the_table_shows_times_with_their_machine(tmp_path):
     table = build_table("20", tmp_path)
     shown = table.results["protogate:sort=hybrid", "colon", "train_ms_per_epoch", "rule"]
     assert shown.mean == pytest.approx(4.0) and "Some CPU" in shown.verdict.why
-    assert shown.note == "timed while other processes were busy"
+    assert shown.note == "default settings, not tuned; timed while other processes were busy"
 
 
 def test_needs_of_computed_tables():

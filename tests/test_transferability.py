@@ -76,8 +76,8 @@ def simple_models(results, dataset, knn, svm=None, rbf=None):
 
 
 def selector(results, name, dataset, transfer):
-    params = {"protogate": CHOSEN, "protogate-global": {"lam_global": 3e-4}}
-    params = params.get(name, {"lam_local": 1e-3})
+    params = {"protogate": CHOSEN, "protogate-global": {"lam_global": 3e-4, "lr": 0.1}}
+    params = params.get(name, {"lam_local": 1e-3, "lr": 0.1})
     choose(results, name, dataset, params)
     add(results, name, dataset, params, spread(80, 5), transfer)
 

@@ -167,7 +167,7 @@ def results(tmp_path_factory):
     ):
         (root / kind / name).parent.mkdir(parents=True)
         shutil.copyfile(ROOT / "results" / kind / name, root / kind / name)
-    setting = choices.resolve(root, cell_of("knn", "colon"), "own")
+    setting = Store(root).setting(cell_of("knn", "colon"), "own")
     folder = cell_of("knn", "colon").specs(setting.params, Protocol())[0].key.rpartition("/")[0]
     shutil.copytree(ROOT / "results" / "runs" / folder, root / "runs" / folder)
     add_runs(root, "ridge", "colon", ["error"], {"C": 1.0})
