@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 
 from benchmark.files import write_atomic
+from benchmark.protocol.registry import models
 from benchmark.protocol.spec import canonical, digest
 
 NAME = "inputs.json"
@@ -28,6 +29,7 @@ CODE = (
     "figures/*.py",
     "paper/__init__.py",
     "paper/reference.csv",
+    "protocol/registry.py",
     "judge/ranks.py",
     "tables/statistics.py",
 )
@@ -47,6 +49,7 @@ def _tools() -> list[str]:
     sources = [path for pattern in CODE for path in sorted(package.glob(pattern))]
     return [
         *(f"{name} {version(name)}" for name in LIBRARIES),
+        *(f"{name} is called {entry.label}" for name, entry in models().items()),
         *(digest([path.name, path.read_text("utf-8")], LENGTH) for path in sources),
     ]
 
