@@ -260,7 +260,7 @@ def test_a_rank_that_recovered_settings_mend_has_that_cause():
         word = table.summaries[method, "recovered", "mean_rank"].verdict.word
         assert (cause.kind == causes.RECOVERED) == (word != "different"), method
         assert f"{word}" in cause.text and "its cells of" in cause.paper
-    assert ranks["svm"].kind == causes.RECOVERED
+    assert causes.RECOVERED in {cause.kind for cause in ranks.values()}
 
 
 def test_a_recovered_setting_is_the_cause_whatever_else_was_tried(tmp_path):

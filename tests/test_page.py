@@ -320,7 +320,7 @@ def test_a_gap_says_why_and_what_fills_it(visit):
     cell(page, "KNN", 5).click()  # meta-dr
     dialog = page.locator("dialog#cell")
     assert "KNN on meta-dr" in dialog.inner_text()
-    assert "fetched by hand" in dialog.inner_text()
+    assert "draw of patients is not published" in dialog.inner_text()
     assert dialog.locator(".command code").inner_text() == "python -m benchmark data status"
 
 
