@@ -73,6 +73,7 @@ campaign: .venv/.installed ## The runs behind the shipped tables
 	-$(RUN) --models mlp:lr=0.001,mlp:lr=0.0027315368221841104,realx:drift=true --datasets vehicle,mfeat-fourier,100-plants-texture
 	-$(RUN) --models protogate:k=1,protogate:k=5 --datasets vehicle,mfeat-fourier,100-plants-texture
 	-$(RUN) --models protogate:k=3 --datasets prostate,toxicity
+	-$(RUN) --models realx:drift=true --datasets $(REAL)
 	-$(TUNE) --models mlp,realx,protogate,lspin --datasets $(TABULAR) --quick
 	-$(FILL) rf-table15
 	-$(TUNE) --models lasso --datasets 100-plants-texture,mfeat-fourier,vehicle
