@@ -342,8 +342,9 @@ def _about_pairs(found: Answer) -> str:
     if not sides:
         return f"No difference between ProtoGate and another method is clear in {total} corrected paired tests."
     return (
-        f"ProtoGate {' and '.join(sides)}; {found.open_pairs} of its {total} comparisons show no difference "
-        f"(corrected paired tests, Holm over its own comparisons on a dataset)."
+        f"ProtoGate {' and '.join(sides)}; in {found.open_pairs} of its {total} comparisons neither a "
+        f"difference nor its absence is shown (corrected paired tests, Holm over its own comparisons on a "
+        f"dataset)."
     )
 
 
