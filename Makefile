@@ -72,20 +72,20 @@ campaign: .venv/.installed ## The runs behind the shipped tables
 	-$(RUN) --models tabnet:lambda_sparse=0.5:lr=0.003,realx:class_weight=balanced --datasets colon
 	-$(RUN) --models mlp:lr=0.001,mlp:lr=0.0027315368221841104,realx:drift=true --datasets vehicle,mfeat-fourier,100-plants-texture
 	-$(RUN) --models protogate:k=1,protogate:k=5 --datasets vehicle,mfeat-fourier,100-plants-texture
-	-$(RUN) --models protogate:k=3 --datasets prostate,toxicity
-	-$(RUN) --models realx:drift=true --datasets $(REAL)
 	-$(TUNE) --models mlp,realx,protogate,lspin --datasets $(TABULAR) --quick
 	-$(FILL) rf-table15
 	-$(TUNE) --models lasso --datasets 100-plants-texture,mfeat-fourier,vehicle
 	-$(TUNE) --models lightgbm --datasets $(TABULAR)
 	-$(TUNE) --models tabnet --datasets $(REAL) --quick
-	-$(TUNE) --models l2x --datasets $(REAL) --quick
 	-$(TUNE) --models lasso --datasets $(REAL)
 	-$(TUNE) --models invase --datasets $(REAL) --quick
+	-$(TUNE) --models l2x --datasets $(REAL) --quick
 	-$(RUN) --models catboost --datasets prostate
-	-$(TUNE) --models protogate-global,protogate-local --datasets $(REAL) --quick
-	-$(TUNE) --models lasso --datasets cnae-9
 	-$(TUNE) --models lspin,llspin --datasets lung,prostate,toxicity --quick
+	-$(TUNE) --models protogate-global,protogate-local --datasets $(REAL) --quick
+	-$(RUN) --models realx:drift=true --datasets $(REAL)
+	-$(RUN) --models protogate:k=3 --datasets prostate,toxicity
+	-$(TUNE) --models lasso --datasets cnae-9
 	-$(TUNE) --models realx,tabnet,l2x,invase --datasets $(FIXED) --quick
 
 reports: .venv/.installed ## Rebuild everything in reports/ from the records; trains nothing
