@@ -70,6 +70,8 @@ campaign: .venv/.installed ## The runs behind the shipped tables
 	-$(TUNE) --models realx --datasets $(REAL) --quick
 	-$(TUNE) --models stg --datasets $(REAL) --quick
 	-$(RUN) --models tabnet:lambda_sparse=0.5:lr=0.003,realx:class_weight=balanced --datasets colon
+	-$(TUNE) --models realx --datasets $(TABULAR) --quick
+	-$(RUN) --models realx:steps=50,realx:steps=100,realx:steps=200 --datasets $(TABULAR)
 	-$(RUN) --models mlp:lr=0.001,mlp:lr=0.0027315368221841104,realx:drift=true --datasets vehicle,mfeat-fourier,100-plants-texture
 	-$(RUN) --models protogate:k=1,protogate:k=5 --datasets vehicle,mfeat-fourier,100-plants-texture
 	-$(TUNE) --models mlp,realx,protogate,lspin --datasets $(TABULAR) --quick

@@ -85,6 +85,22 @@ def test_runs_on_other_splits_are_no_evidence(forest):
     assert cause_of(forest, "rf").kind == causes.NONE
 
 
+def test_another_answer_of_the_same_runs_is_held_against_print(tmp_path):
+    """REAL-X's records hold what EVAL-X says of the selected features beside the prediction."""
+    params = cell_of("realx", "colon").candidates()[0]
+    choose(tmp_path, "realx", params)
+    wanted = printed("realx")
+    others = [x / 100 for x in spread(wanted.mean, wanted.std)]
+    for spec, other in zip(
+        cell_of("realx", "colon").specs(params, Protocol()), others, strict=True
+    ):
+        record = made_up(spec, wanted.mean + 15, selection={"mean": 12.0})
+        write_run(tmp_path, record | {"also": {"eval-x": other}})
+    [one] = cause_of(tmp_path, "realx").tried
+    assert (one.changed, one.kind, one.word) == ("answered by eval-x", "reading", "equal")
+    assert one.mean == pytest.approx(wanted.mean)
+
+
 # Noise -------------------------------------------------------------------------------------------
 
 

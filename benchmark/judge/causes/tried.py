@@ -40,10 +40,11 @@ LEVEL = 0.05
 FIELDS = ("scores", "selection", "also")
 """Of a record, where the numbers of printed cells are."""
 READINGS = {
-    "selection.composition.": ("zero_threshold=", ""),
-    "selection.f1.": ("truth by ", "synthetic-generator"),
+    "selection.composition.": ("selection.composition.", "zero_threshold=", ""),
+    "selection.f1.": ("selection.f1.", "truth by ", "synthetic-generator"),
+    "scores.test.balanced_accuracy": ("also.", "answered by ", ""),
 }
-"""Of a record, where one thing is counted in several ways: how these are named, and the entry of the
+"""What a record holds in several ways: where the others are, how they are named, and the entry of the
 register that says whose they are."""
 
 
@@ -172,11 +173,11 @@ def _readings(
 ) -> list[Tried]:
     """The cell's own records, counted in the other ways that they hold."""
     made = []
-    for path, (title, register) in READINGS.items():
+    for path, (others, title, register) in READINGS.items():
         if not metric.value.startswith(path):
             continue
-        for name in follow(chosen[0], path[:-1]) or ():
-            other = replace(metric, value=f"{path}{name}")
+        for name in follow(chosen[0], others[:-1]) or ():
+            other = replace(metric, value=f"{others}{name}")
             if other.value != metric.value and (one := _held(printed, chosen, other, rho)):
                 made.append(
                     replace(one, changed=f"{title}{name}", kind="reading", register=register)
