@@ -97,11 +97,11 @@ def test_the_released_code_is_beside_print_and_beside_ours(tmp_path):
     assert accuracy.sides == {"printed": "83.95 ± 9.82", "released code": "71.95 ± 8.98"}
     assert accuracy.difference == pytest.approx(-12.0, abs=0.005)
     assert same.sides["ours with its settings"] == "73.10 ± 10.74"
-    # Half of the interval allows for the rows that runs share, as p does: sqrt(1/25 + 1/4) in place of
-    # sqrt(1/25) makes the plain standard error of 2.06 one of 5.55, with 2.064 for 24 degrees of freedom.
-    assert (round(same.difference, 2), round(same.half, 2)) == (1.15, 11.46)
+    # Half of the interval allows for the rows that runs share, as p does: sqrt(1/25 + 20/72) in place of
+    # sqrt(1/25) makes the plain standard error of 2.06 one of 5.81, with 2.064 for 24 degrees of freedom.
+    assert (round(same.difference, 2), round(same.half, 2)) == (1.15, 11.99)
     assert same.p > 0.5
-    assert "+1.15 (-10.31 to +12.61)" in discrepancies.to_markdown([entry])
+    assert "+1.15 (-10.84 to +13.14)" in discrepancies.to_markdown([entry])
 
 
 def test_every_row_of_the_summary_names_its_dataset():

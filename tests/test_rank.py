@@ -171,7 +171,7 @@ def test_naive_bayes_beside_the_17_on_colon(inside, tmp_path, shipped):
             assert one["adtm"] == pytest.approx(100 * span[one["method"]])
     pair = next(p for p in found["pairs"] if p["first"] == "KNN")
     d = np.array(cells[SPELLED]) - np.array(cells["knn"])
-    expected = d.mean() / np.sqrt((1 / 25 + 1 / 4) * d.var(ddof=1))
+    expected = d.mean() / np.sqrt((1 / 25 + 20 / 72) * d.var(ddof=1))
     assert pair["difference"] == pytest.approx(d.mean())
     assert pair["p"] == pytest.approx(2 * t.sf(abs(expected), 24))
     assert {p["second"] for p in found["pairs"]} == {"GaussianNB"}

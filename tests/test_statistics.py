@@ -156,11 +156,11 @@ def test_student_p_agrees_with_scipy(t, df):
 
 def test_corrected_resampled_t():
     d = np.random.default_rng(0).normal(0.5, 1, 25)
-    t, p = statistics.corrected_resampled_t(list(d), rho=0)
+    t, p = statistics.corrected_resampled_t(list(d), overlap=0)
     plain = scipy.stats.ttest_1samp(d, 0)
     assert (t, p) == pytest.approx((plain.statistic, plain.pvalue))
     corrected, _ = statistics.corrected_resampled_t(list(d))
-    assert corrected == pytest.approx(t / np.sqrt(1 + 25 * 0.25))
+    assert corrected == pytest.approx(t / np.sqrt(1 + 25 * 20 / 72))
     assert statistics.corrected_resampled_t([0.0, 0.0]) == (0.0, 1.0)
     assert statistics.corrected_resampled_t([1.0, 1.0])[1] == 0.0
     with pytest.raises(ValueError, match="at least two"):

@@ -305,7 +305,7 @@ def test_json(example):
             "±6.96 asked for",
             "difference": pytest.approx(9.25),
             "margin": pytest.approx(13.93 / 2),
-            "rho": 0.0,
+            "shared": {"rho": 0.0, "seed": 0.0},
             "unpaired": "different",
         },
         "failed_convergence": None,

@@ -12,7 +12,7 @@ from benchmark.protocol.plan import Protocol
 from benchmark.protocol.spec import UserError, failed
 from benchmark.runner.masked import SIMPLE
 from benchmark.runner.records import Store
-from benchmark.tables.statistics import RHO, mean_std
+from benchmark.tables.statistics import OVERLAP, mean_std
 from benchmark.tables.transferability import READINGS, SELECTORS, UNMASKED, build
 
 SPLITS = 25
@@ -306,7 +306,7 @@ def test_figure_11_has_the_mean_gain_of_each_selector(results):
     assert [x for x, *_ in marks(knn, "<")] == pytest.approx([10, -10])
     # Of 25 runs: Student's quantile times the error with Nadeau and Bengio's correction.
     gain = build(Store(results)).gain("knn", "protogate", "colon")
-    half = 2.0639 * mean_std(gain)[1] * (1 / SPLITS + RHO) ** 0.5
+    half = 2.0639 * mean_std(gain)[1] * (1 / SPLITS + OVERLAP) ** 0.5
     lines = [tuple(line.get_xdata()) for line in knn.lines]
     assert pytest.approx((20 - half, 20 + half), abs=0.01) in lines
     # meta-dr, meta-pam, prostate, tcga-2y, toxicity: in that order

@@ -7,12 +7,14 @@ import pytest
 import scipy.stats
 from conftest import add_runs, cell_of
 
+from benchmark.protocol import registry
 from benchmark.runner.records import Store
 from benchmark.tables import pairing
 from benchmark.tables.recipes import read_recipe
 from benchmark.tables.verdict import (
     JUDGED,
     Sample,
+    Shared,
     compare,
     compare_over_datasets,
     same_or_not,
@@ -32,7 +34,7 @@ def interval(gap, error, level):
     ("mean", "std"), [(71.0, 11.0), (73.0, 12.0), (78.0, 12.0), (90.0, 4.0), (60.0, 30.0)]
 )
 def test_the_words_follow_from_two_intervals(mean, std, rho):
-    verdict = compare(Sample(mean, std), KNN, 2, rho=rho)
+    verdict = compare(Sample(mean, std), KNN, 2, shared=Shared(rho))
     error = math.sqrt((std**2 + KNN.std**2 - 2 * rho * std * KNN.std) / 25)
     gap = mean - KNN.mean
     wide, narrow = interval(gap, error, 0.95), interval(gap, error, 0.90)
@@ -43,13 +45,15 @@ def test_the_words_follow_from_two_intervals(mean, std, rho):
     assert verdict.word == word
     assert verdict.interval == pytest.approx(wide)
     assert verdict.within == pytest.approx(max(map(abs, narrow)))
-    assert (verdict.margin, verdict.rho) == (pytest.approx(KNN.std / 2), rho)
+    assert (verdict.margin, verdict.shared) == (pytest.approx(KNN.std / 2), Shared(rho))
     assert verdict.difference == pytest.approx(gap)
 
 
 def test_all_four_words_occur():
     sides = [(71.65, 12.03, 0.0), (72.0, 12.0, 0.6), (73.0, 20.0, 0.0), (95.0, 5.0, 0.0)]
-    words = [compare(Sample(mean, std), KNN, 2, rho=rho).word for mean, std, rho in sides]
+    words = [
+        compare(Sample(mean, std), KNN, 2, shared=Shared(rho)).word for mean, std, rho in sides
+    ]
     assert words == ["equal", "equivalent", "inconclusive", "different"]
     assert set(words) == set(JUDGED)
 
@@ -62,7 +66,7 @@ def test_equal_needs_the_standard_deviation_too():
 
 
 def test_what_runs_share_is_told_beside_the_conservative_reading():
-    shared = compare(Sample(73.0, 12.0), KNN, 2, rho=0.8)
+    shared = compare(Sample(73.0, 12.0), KNN, 2, shared=Shared(0.8))
     assert (shared.word, shared.unpaired) == ("equivalent", "inconclusive")
     assert shared.within < compare(Sample(73.0, 12.0), KNN, 2).within
 
@@ -70,7 +74,7 @@ def test_what_runs_share_is_told_beside_the_conservative_reading():
 def test_erratic_or_few_runs_buy_neither_agreement_nor_difference():
     assert compare(Sample(76.0, 40.0), KNN, 2).word == "inconclusive"
     assert compare(Sample(71.7, 12.03, 4), KNN, 2).word == "inconclusive"
-    assert compare(Sample(71.7, 12.03), KNN, 2, rho=0.6).word == "equivalent"
+    assert compare(Sample(71.7, 12.03), KNN, 2, shared=Shared(0.6)).word == "equivalent"
 
 
 @pytest.mark.parametrize(
@@ -90,10 +94,41 @@ def test_how_often_a_word_is_said(shift, rho, word, low, high):
     ours = shift + split + rest * rng.normal(size=(4000, 25))
     theirs = split + rest * rng.normal(size=(4000, 25))
     found = [
-        compare(Sample(a.mean(), a.std(ddof=1)), Sample(b.mean(), b.std(ddof=1)), 9, rho=rho).word
+        compare(
+            Sample(a.mean(), a.std(ddof=1)), Sample(b.mean(), b.std(ddof=1)), 9, shared=Shared(rho)
+        ).word
         for a, b in zip(ours, theirs, strict=True)
     ]
     assert low < found.count(word) / len(found) < high
+
+
+def trainings(rng, n, seed, rho):
+    """Means and standard deviations of n trainings over 25 splits that they share; a training's own seed
+    moves all its runs alike, with the variance seed / 25."""
+    split = rng.normal(0, math.sqrt(rho), (1, 25))
+    luck = rng.normal(0, math.sqrt(seed / 25), (n, 1))
+    return split + luck + math.sqrt(1 - rho) * rng.normal(size=(n, 25))
+
+
+def test_a_lucky_seed_is_no_difference():
+    """One seed serves all runs of a training. If that is not counted, two trainings of one setting are
+    called different too often."""
+    rng, said = np.random.default_rng(4), {0.0: 0, 0.8: 0}
+    for _ in range(3000):
+        a, b = trainings(rng, 2, 0.8, 0.6)
+        sides = [Sample(x.mean(), x.std(ddof=1)) for x in (a, b)]
+        for seed in said:
+            said[seed] += compare(*sides, 9, shared=Shared(0.6, seed)).word == "different"
+    assert said[0.8] / 3000 < 0.07 and said[0.0] / 3000 > 0.15
+
+
+def test_what_a_seed_adds_is_found():
+    rng = np.random.default_rng(5)
+    for seed in (0.0, 0.8):
+        found = [pairing._added(trainings(rng, 5, seed, 0.6).tolist()) for _ in range(1500)]
+        assert np.mean(found) == pytest.approx(seed, abs=0.06)
+    assert pairing._added([[1.0, 2.0]]) is None
+    assert pairing._added([[1.0, 1.0], [1.0, 2.0]]) is None
 
 
 def test_values_that_never_vary():
@@ -103,7 +138,9 @@ def test_values_that_never_vary():
 
 
 def test_without_a_printed_standard_deviation_nothing_is_equivalent():
-    near, far = (compare(Sample(x, 5.0), Sample(70.1, None), 2, rho=0.6) for x in (70.2, 80.0))
+    near, far = (
+        compare(Sample(x, 5.0), Sample(70.1, None), 2, shared=Shared(0.6)) for x in (70.2, 80.0)
+    )
     assert (near.word, far.word) == ("inconclusive", "different")
     assert near.margin is None and "no margin is printed" in near.why
     # A method that varies by 150 features was once said to agree with a print 60 away.
@@ -196,7 +233,7 @@ def test_a_method_takes_its_own_correlation_then_that_of_its_kind(register, tmp_
     [accuracy] = read_recipe("table2").metrics
 
     def used(model, dataset="colon"):
-        return pairing.used(store, cell_of(model, dataset), accuracy)
+        return pairing.used(store, cell_of(model, dataset), accuracy).rho
 
     assert used("rf") > 0.8 > used("lightgbm") > 0
     assert used("knn") == pytest.approx((used("rf") + used("lightgbm")) / 2)
@@ -207,3 +244,34 @@ def test_a_method_takes_its_own_correlation_then_that_of_its_kind(register, tmp_
     assert used("stg") == 0.0  # a training that is not complete does not count
     add_runs(tmp_path, "mlp", "colon", (71 + split).tolist(), {"random_state": 43})
     assert used("stg") == pytest.approx(1.0)
+
+
+def test_what_a_seed_adds_is_measured_over_the_kind(register, tmp_path):
+    register(MODELS.replace("[knn]", "[knn]\ndeterministic = true"))
+    rng = np.random.default_rng(6)
+    for dataset, luck in (("colon", 6.0), ("lung", 0.0)):
+        for seed, scores in zip((42, 43, 44), trainings(rng, 3, 0.0, 0.6), strict=True):
+            shift = luck * (seed - 43)
+            params = {} if seed == 42 else {"random_state": seed}
+            add_runs(tmp_path, "mlp", dataset, (70 + shift + 9 * scores).tolist(), params)
+    store = Store(tmp_path)
+    [accuracy] = read_recipe("table2").metrics
+    shared = {
+        m: pairing.used(store, cell_of(m, "toxicity"), accuracy) for m in ("stg", "rf", "knn")
+    }
+    cells = [
+        pairing._added(pairing._trainings(store, "mlp", registry.data_ref(name), accuracy))
+        for name in ("colon", "lung")
+    ]
+    # 25 * 6^2 / 9^2 = 11 of colon, and about nothing of lung
+    assert shared["stg"].rho == 0 and shared["stg"].seed == pytest.approx(np.mean(cells))
+    assert 1 < shared["stg"].seed < 9
+    assert shared["rf"].seed == 0  # no forest was repeated
+    for model in ("knn", "rf"):
+        for seed, scores in zip((42, 43), trainings(rng, 2, 0.0, 0.6), strict=True):
+            params = {} if seed == 42 else {"random_state": seed}
+            scores = 70 + 30 * (seed - 42) + 9 * scores
+            add_runs(tmp_path, model, "toxicity", scores.tolist(), params)
+    store = Store(tmp_path)
+    assert pairing.used(store, cell_of("rf", "toxicity"), accuracy).seed > 9
+    assert pairing.used(store, cell_of("knn", "toxicity"), accuracy).seed == 0  # nothing is random

@@ -11,7 +11,7 @@ from benchmark.progress import say, waiting
 
 def audit(arguments: argparse.Namespace) -> int:
     """Recompute from the printed cells what the paper derives from them and says about them, and
-    list what holds and what does not. The findings are the output: the exit code is 0."""
+    list what holds and what does not. The exit code is always 0."""
     from benchmark.judge.audit import audit as check
     from benchmark.judge.audit import findings
 
@@ -21,12 +21,11 @@ def audit(arguments: argparse.Namespace) -> int:
 
 def claims(arguments: argparse.Namespace) -> int:
     """Check the paper's sentences, in our words, on its printed cells and on our runs; trains
-    nothing. Only cells with all runs count. `holds` and `does not hold` are final: no missing run
-    can change them. `holds so far` and `does not hold so far` are about the cells at hand while
+    nothing. Only cells with all runs count. `holds` and `does not hold`: no missing cell
+    can change them, though a fuller search, other seeds or new times can. `holds so far` and `does not hold so far` are about the cells at hand while
     others are missing. `undecided`: between 5 and 95 % of the redraws of our runs bear it out.
     `not enough runs`: nothing can be compared yet. The percentage is the share of 1000 redraws of our
-    runs in which the claim holds. What it all comes to stands at the end. The claims are the output:
-    the exit code is 0."""
+    runs in which the claim holds. A summary stands at the end. The exit code is always 0."""
     from benchmark.judge import answer
     from benchmark.judge.claims import check as sentences
     from benchmark.judge.claims import render as claims_render

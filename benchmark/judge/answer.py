@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from benchmark import paper
+from benchmark.data.places import by_hand
 from benchmark.judge import pairwise, ranks
 from benchmark.judge.cells import ledger
 from benchmark.judge.cells.counts import (
@@ -271,10 +272,10 @@ def _about_rank(found: Answer) -> str:
     rank = found.rank
     if not rank:
         return "Whether ProtoGate ranks first is open: it has no rank over the runs at hand."
-    verdict = "Yes" if found.holds else "No" if found.final else "Not"
+    verdict = "Yes" if found.holds else "No"
     if rank["place"] == 1 and rank["shared"]:
         verdict = "It shares the first place"
-    so_far = "" if found.final else " so far"
+    so_far = "" if found.final else ", as far as it has been run"
     over = f"{rank['datasets']} datasets and {rank['methods']} methods"
     shared = "a shared " if rank["shared"] and rank["place"] != 1 else ""
     text = (
@@ -282,23 +283,24 @@ def _about_rank(found: Answer) -> str:
         f"{rank['mean']:.2f}, {shared}{_place(int(rank['place']))} of {rank['methods']}"
     )
     if not found.holds and rank["first"] != METHOD:
-        text += f" (first is {label(str(rank['first']))} with {rank['first_mean']:.2f})"
+        text += f" ({label(str(rank['first']))} leads with {rank['first_mean']:.2f})"
+    parts = [text]
     if "paper_mean" in rank:
-        text += (
-            f"; the paper's own numbers for the same cells give {rank['paper_mean']:.2f}, "
+        parts.append(
+            f"The paper's numbers for the same cells give {rank['paper_mean']:.2f}, "
             f"{_place(int(rank['paper_place']))}"
         )
-    parts = [text]
     if "critical" in rank and rank["first"] != METHOD:
         apart = float(rank["mean"]) - float(rank["first_mean"]) > float(rank["critical"])
         first = label(str(rank["first"]))
         parts.append(
-            f"Nemenyi's test {'tells' if apart else 'does not tell'} ProtoGate and {first} apart"
+            f"Nemenyi's test {'tells' if apart else 'does not tell'} ProtoGate and {first} apart: on "
+            f"{rank['datasets']} datasets it takes {rank['critical']:.2f} ranks"
         )
     if "support" in rank:
         parts.append(
-            f"ProtoGate is first in {_share(float(rank['support']))} of 1000 redraws of our runs, which share "
-            f"their samples, so that this looks surer than it is"
+            f"Resampling our runs 1000 times, ProtoGate is first in {_share(float(rank['support']))}; the runs "
+            f"share samples, so that this overstates the certainty"
         )
     return f"{'. '.join(parts)}.{_about_search(found.searched)}"
 
@@ -307,13 +309,16 @@ def _about_search(searched: Searched | None) -> str:
     """What a reader of the rank has to know of the others."""
     text = ""
     if searched and not searched.local:
-        text += f" None of the other {searched.rivals} selects features for each sample."
+        text += (
+            f" None of the {searched.rivals} others selects features for each sample: of those that do, "
+            f"none is complete on these datasets."
+        )
     if searched and searched.cheaper:
         text += (
-            f" ProtoGate's own settings come from a cheaper search on {searched.cheaper} of the datasets, "
-            f"those of {searched.in_full} of the others from the full one everywhere."
+            f" ProtoGate's settings come from a cheaper search on {searched.cheaper} of the datasets; "
+            f"{searched.in_full} of the {searched.rivals} others were searched in full."
         )
-    return text
+    return f"{text} ProtoGate's K is the paper's, which may have been chosen on test data."
 
 
 def _place(number: int) -> str:
@@ -342,9 +347,8 @@ def _about_pairs(found: Answer) -> str:
     if not sides:
         return f"No difference between ProtoGate and another method is clear in {total} corrected paired tests."
     return (
-        f"ProtoGate {' and '.join(sides)}; in {found.open_pairs} of its {total} comparisons neither a "
-        f"difference nor its absence is shown (corrected paired tests, Holm over its own comparisons on a "
-        f"dataset)."
+        f"ProtoGate {' and '.join(sides)}; in its other {found.open_pairs} comparisons no difference is shown, "
+        f"which does not show that there is none (corrected paired tests, Holm over all {total})."
     )
 
 
@@ -361,24 +365,30 @@ def _about_cells(found: Answer) -> str:
     count = found.counts.get(ACCURACIES)
     if not count:
         return "No printed accuracy can be compared yet."
-    text = f"{count.total} distinct accuracies can be compared: {listed(count.words)}"
+    text = f"{count.total} distinct accuracies can be compared: {listed(count.words)}."
     if found.table2 and found.table2.total < count.total:
-        text += f"; {found.table2.total} of them in Table 2: {listed(found.table2.words)}"
-    text += "."
+        text += f" {found.table2.total} of them are in Table 2: {listed(found.table2.words)}."
     if count.unpaired != count.words:
         text += (
-            f" Without the correlation that was measured between runs on the same splits: "
+            f" If the correlation between runs on the same splits is ignored, the counts are "
             f"{listed(count.unpaired)}."
         )
     if count.cheaper:
-        text += f" {count.cheaper} rest on a cheaper search than the paper's rule."
+        text += (
+            f" {count.cheaper} rest on a cheaper search than the paper's rule, which is the best mean "
+            f"validation score over all {stats.RUNS} splits."
+        )
     return f"{text} {found.recovered}".rstrip()
 
 
 def _about_gaps(table: Table, found: Answer) -> str:
     parts = []
     if found.no_data:
-        parts.append(f"no runs on {_listed(found.no_data)}")
+        reasons: dict[str, list[str]] = {}
+        for name in found.no_data:
+            why = "the paper's patients are not published" if by_hand(name) else "not run"
+            reasons.setdefault(why, []).append(name)
+        parts += [f"{_listed(names)} ({why})" for why, names in reasons.items()]
     counted: dict[str, list[str]] = {}
     for dataset, names in found.missing.items():
         for name in names:

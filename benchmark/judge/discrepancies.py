@@ -420,7 +420,7 @@ def _released(_spec: Mapping[str, Any], store: Store) -> list[Effect]:
             and theirs.mean is not None
             and ours.mean is not None
         )
-        verdict = beside(printed, theirs.values, theirs.within, metric, 0.0)
+        verdict = beside(printed, theirs.values, theirs.within, metric)
         sides = {"printed": mean_std(printed.mean, printed.std), "released code": _shown(theirs)}
         what = f"{metric.heading} on colon, released code beside print: {verdict.word}"
         found.append(Effect(what, sides, verdict.difference))
@@ -450,11 +450,11 @@ RULES: dict[str, Rule] = {
 POINT = 1.0
 """An effect on balanced accuracy that the summary names, in points."""
 SOURCES = {
-    "text": "The text says",
-    "numbers": "The numbers fit",
-    "code": "The released code does",
-    "ours": "This harness",
-    "switch": "To switch",
+    "text": "Text",
+    "numbers": "Printed numbers",
+    "code": "Released code",
+    "ours": "Here",
+    "switch": "Switch",
 }
 
 
@@ -464,7 +464,9 @@ def to_markdown(entries: Sequence[Discrepancy]) -> str:
         "Where the paper's text, its printed numbers and its released code disagree or are silent: "
         "what each of them says, what this harness does, how to get the other side, and what that "
         "changes. Effects are measured from the records that ship with the project; p and the 95 % "
-        "interval are those of the corrected resampled t-test on the 25 paired runs, one by one."
+        "interval are those of the corrected resampled t-test on the 25 paired runs, one by one: they ask "
+        "whether an effect would show on new splits, too. A verdict beside a printed cell asks less, "
+        "whether two trainings agree on these splits, and has narrower intervals."
     )
     parts = ["# Discrepancies", about, _summary(entries)]
     for entry in entries:
@@ -493,10 +495,12 @@ def _summary(entries: Sequence[Discrepancy]) -> str:
     still = sum(bool(e.largest) for e in entries) - len(moving)
     other = sum(_weight(e)[0] == 1 for e in entries)
     open_ = sum(_weight(e)[0] == 2 for e in entries)
+    clear = sum(p < stats.ALPHA for p in adjusted.values())
     rest = (
-        f"{still} more move no accuracy by {POINT:g} point; {other} are measured on something else; "
-        f"the effect of {open_} is not measured. Of each entry the largest effect is shown, so p is adjusted "
-        f"(Holm) for all {len(tested)} tests of an accuracy."
+        f"In {still} more the largest effect is below {POINT:g} point, which does not show that there is none; "
+        f"{other} are measured on something else; the effect of {open_} is not measured. Of each entry the "
+        f"largest effect is shown, so p is adjusted (Holm) for all {len(tested)} tests of an accuracy; after "
+        f"that {clear} of them are below {stats.ALPHA}."
     )
     return "\n\n".join(["## In short", grid(lines), rest])
 

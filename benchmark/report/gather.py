@@ -216,8 +216,7 @@ def _largest_effect(entry: Discrepancy) -> str:
     effect = entry.largest
     if effect is None or effect.difference is None:
         return ""
-    p = "" if effect.p is None else f" (p = {effect.p:.2g})"
-    return f"{effect.difference:+.2f} points, {effect.what}{p}"
+    return f"{effect.difference:+.2f} points, {effect.what}"
 
 
 def between(pair: Pair) -> dict[str, Any]:
@@ -301,8 +300,8 @@ def highlights(lines: Sequence[Line], findings: Sequence[Finding]) -> list[dict[
     found: list[dict[str, Any]] = [
         {
             "text": f"{verdicts[FAILS]} of {verdicts.total()} checks of the paper against itself "
-            f"do not hold ({verdicts[HOLDS]} do); {doubts} printed cells cannot be right as they "
-            f"stand.",
+            f"do not hold ({verdicts[HOLDS]} do); {doubts} printed cells contradict another number, the "
+            f"text or themselves.",
             "link": "#audit",
         }
     ]
@@ -317,7 +316,7 @@ def highlights(lines: Sequence[Line], findings: Sequence[Finding]) -> list[dict[
     if largest := _largest(lines):
         found.append(
             {
-                "text": "With settings chosen by the paper's own rule, accuracies differ most for",
+                "text": "Accuracies differ most for",
                 "link": "#cells?verdict=different",
                 "items": largest,
             }

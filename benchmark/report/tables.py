@@ -107,7 +107,7 @@ class Gathered:
                 for x in (verdict.difference, *(verdict.interval or ()))
                 if x is not None
             ],
-            rho=f"{verdict.rho:.2f}" if verdict.rho else "",
+            rho=f"{verdict.shared.rho:.2f}" if verdict.shared.rho else "",
             unpaired=verdict.unpaired if verdict.unpaired != verdict.word else "",
             runs=self._runs(table, result, metric, key),
             setting=self._setting(key, result),
@@ -247,8 +247,8 @@ def _interval(result: Result, decimals: int) -> list[str]:
     """95 % intervals of the mean: runs taken as independent, and allowing for what they share."""
     if result.mean is None or result.std is None:
         return []
-    shared = [0.0] + [stats.RHO] * (result.n == stats.RUNS)
-    halves = [stats.half_interval(result.std, result.n, rho) for rho in shared]
+    overlaps = [0.0] + [stats.OVERLAP] * (result.n == stats.RUNS)
+    halves = [stats.half_interval(result.std, result.n, overlap) for overlap in overlaps]
     return [
         f"{bound:.{decimals}f}"
         for half in halves

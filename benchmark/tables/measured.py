@@ -30,7 +30,7 @@ from benchmark.tables.convergence import failure
 from benchmark.tables.recipes import Metric, Recipe, Record, follow
 from benchmark.tables.statistics import mean_std
 from benchmark.tables.table import Gap, Result, Row, Table, beside_printed
-from benchmark.tables.verdict import Sample, Verdict, compare, same_or_not
+from benchmark.tables.verdict import APART, Sample, Shared, Verdict, compare, same_or_not
 
 PROTOCOL = Protocol()
 
@@ -48,7 +48,7 @@ def measure(recipe: Recipe, store: Store, editions: Sequence[str] = EDITIONS) ->
     refuse_mixed([record for plan in plans if plan.known for record in plan.found(records)])
 
     @cache
-    def rho(model: str, label: str, metric: Metric) -> float:
+    def shared(model: str, label: str, metric: Metric) -> Shared:
         return pairing.used(store, Cell(registry.models()[model], recipe.data(label)), metric)
 
     used = {plan.dataset for plan in plans if any(plan.found(records))}
@@ -63,7 +63,7 @@ def measure(recipe: Recipe, store: Store, editions: Sequence[str] = EDITIONS) ->
                     result = _timed(recipe, plan, metric, store.root, plan.dataset in used)
                     found[plan.method, plan.dataset, metric.name, plan.edition] = result
                 continue
-            result = _result(recipe, plan, metric, records, lost, plan.dataset in used, rho)
+            result = _result(recipe, plan, metric, records, lost, plan.dataset in used, shared)
             found[plan.method, plan.dataset, metric.name, plan.edition] = result
     return Table(
         recipe=recipe,
@@ -220,7 +220,11 @@ def _timed(
 def _timed_with(plan: _Plan, timed: timing.Timing) -> str:
     if plan.params == timed.params:
         return ""
-    return "default settings, not tuned" if plan.gap else "settings that were chosen before"
+    return (
+        "default settings, not tuned"
+        if plan.gap
+        else "timed with settings that were chosen earlier"
+    )
 
 
 def _on_other_hardware(result: Result, timed: timing.Timing) -> Verdict:
@@ -240,7 +244,7 @@ def _result(
     records: Mapping[str, Record],
     lost: int,
     dataset_in_use: bool,
-    rho: Callable[[str, str, Metric], float],
+    shared: Callable[[str, str, Metric], Shared],
 ) -> Result:
     found = plan.found(records)
     good = [record for record in found if record["status"] == "ok"]
@@ -276,7 +280,7 @@ def _result(
         gap = _gap(recipe, plan, failures, len(good), len(measured) - len(values), lost)
         if plan.cell and not found and not lost:
             gap = out_of_reach(plan.cell.data, dataset_in_use) or gap
-    verdict = _verdict(result, gap, metric, plan, rho)
+    verdict = _verdict(result, gap, metric, plan, shared)
     if gap is None and any(record["data"].get("derived") for record in good):
         verdict = Verdict("data unavailable", f"on another draw, since {NOT_PUBLISHED}")
     return replace(result, gap=gap, note=_note(plan), verdict=verdict)
@@ -331,7 +335,7 @@ def _verdict(
     gap: Gap | None,
     metric: Metric,
     plan: _Plan,
-    rho: Callable[[str, str, Metric], float],
+    shared: Callable[[str, str, Metric], Shared],
 ) -> Verdict:
     if gap is not None:
         return Verdict(gap.word, gap.reason)
@@ -340,9 +344,9 @@ def _verdict(
         return Verdict("not in paper", "no such cell")
     if printed.mean is None:
         return _beside_dash(result, metric)
-    shared = rho(plan.cell.entry.name, plan.cell.data.label, metric) if plan.cell else 0.0
+    known = shared(plan.cell.entry.name, plan.cell.data.label, metric) if plan.cell else APART
     deterministic = plan.cell is not None and plan.cell.entry.deterministic
-    return beside(printed, result.values, result.within, metric, shared, deterministic)
+    return beside(printed, result.values, result.within, metric, known, deterministic)
 
 
 def beside(
@@ -350,7 +354,7 @@ def beside(
     values: Sequence[float],
     within: Sequence[float],
     metric: Metric,
-    rho: float,
+    shared: Shared = APART,
     deterministic: bool = False,
 ) -> Verdict:
     """The verdict on runs beside the printed mean; `within` are their spreads between samples."""
@@ -361,7 +365,7 @@ def beside(
         Sample(mean, std, len(values)),
         Sample(printed.mean, None if metric.spread else printed.std),
         metric.decimals,
-        rho=rho,
+        shared=shared,
         deterministic=deterministic,
     )
     spread = mean_std(within)[0] if within else None

@@ -15,7 +15,7 @@ from benchmark import paper
 from benchmark.paper import Printed
 from benchmark.protocol import registry
 from benchmark.protocol.plan import Cell
-from benchmark.protocol.spec import DataRef, UserError, parse_name
+from benchmark.protocol.spec import VALID_SIZE, DataRef, UserError, parse_name
 
 Record = dict[str, Any]
 
@@ -181,6 +181,10 @@ class Recipe:
 
     def data(self, dataset: str) -> DataRef:
         return self.own[dataset] if dataset in self.own else registry.data_ref(dataset)
+
+    def valid_size(self, dataset: str) -> float:
+        """The share of the rows outside the test part that validate."""
+        return float(self.data(dataset).options.get("valid_size", VALID_SIZE))
 
     def fixed_test(self, dataset: str) -> bool:
         """Whether all runs on it are tested on the same rows: their spread is that of training."""

@@ -12,13 +12,21 @@ from collections.abc import Sequence
 from functools import cache
 from statistics import fmean
 
-from benchmark.protocol.spec import FOLDS, REPEATS
+from benchmark.protocol.spec import FOLDS, REPEATS, VALID_SIZE
 
 RUNS = REPEATS * FOLDS
 ALPHA = 0.05
 """Level of every test; not corrected for many cells."""
-RHO = 0.25
-"""Correlation between runs that share training rows: n_test / n_train of five-fold splits."""
+
+
+def overlap(valid_size: float = VALID_SIZE) -> float:
+    """n_test / n_train: what it adds to the variance of a mean over runs, in units of a run's variance,
+    that the runs share training rows (Nadeau and Bengio, 2003). Rows that validate are in neither."""
+    test = 1 / FOLDS
+    return test / ((1 - test) * (1 - valid_size))
+
+
+OVERLAP = overlap()
 
 TIES = ("min", "average", "dense")
 MISSING = ("mean", "drop", "last")
@@ -175,18 +183,18 @@ def _t(difference: float, error: float) -> float:
     return math.copysign(math.inf, difference) if difference else 0.0
 
 
-def corrected_resampled_t(d: Sequence[float], rho: float = RHO) -> tuple[float, float]:
+def corrected_resampled_t(d: Sequence[float], overlap: float = OVERLAP) -> tuple[float, float]:
     """t and two-sided p of paired differences of resampled runs (Nadeau and Bengio, 2003)."""
     mean, std = mean_std(d)
     if std is None:
         raise ValueError(f"at least two differences are needed, got {len(d)}")
-    t = _t(mean, std * math.sqrt(1 / len(d) + rho))
+    t = _t(mean, std * math.sqrt(1 / len(d) + overlap))
     return t, student_p(t, len(d) - 1)
 
 
-def half_interval(std: float, n: int, rho: float = RHO) -> float:
-    """Half of the 95 % interval of a mean of n resampled runs; rho = 0 takes them as independent."""
-    return student_quantile(1 - ALPHA / 2, n - 1) * std * math.sqrt(1 / n + rho)
+def half_interval(std: float, n: int, overlap: float = OVERLAP) -> float:
+    """Half of the 95 % interval of a mean of n resampled runs; with no overlap they are independent."""
+    return student_quantile(1 - ALPHA / 2, n - 1) * std * math.sqrt(1 / n + overlap)
 
 
 def variance_ratio_p(first: float, second: float, df: int) -> float:

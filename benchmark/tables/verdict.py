@@ -52,6 +52,21 @@ class Sample:
 
 
 @dataclass(frozen=True)
+class Shared:
+    """What two trainings on the same splits have in common; measured in tables/pairing.py."""
+
+    rho: float = 0.0
+    """The correlation between their runs, split by split."""
+    seed: float = 0.0
+    """What the difference of their means varies by beyond that, because all runs of a training have one
+    seed: as a share of the sum of the two variances."""
+
+
+APART = Shared()
+"""Two trainings with nothing in common."""
+
+
+@dataclass(frozen=True)
 class Verdict:
     """How one of our values relates to the paper's."""
 
@@ -65,8 +80,8 @@ class Verdict:
     """The smallest margin within which the two would be shown to agree."""
     margin: float | None = None
     """What `equivalent` asks for; None where the paper prints no standard deviation between runs."""
-    rho: float = 0.0
-    """The correlation between the two sides' runs that the intervals rest on."""
+    shared: Shared = APART
+    """What the intervals rest on beside the standard deviations."""
     unpaired: str = ""
     """The word at rho = 0, the conservative reading."""
 
@@ -76,17 +91,20 @@ def compare(
     printed: Sample,
     decimals: int,
     *,
-    rho: float = 0.0,
+    shared: Shared = APART,
     deterministic: bool = False,
 ) -> Verdict:
     """The verdict on a mean over runs.
 
     The paper's runs and ours share their splits, and a split that is hard for one is hard for the
-    other: with s_p and s_o the two standard deviations and rho the correlation between two trainings
-    on the same splits, the difference of the means has variance (s_p^2 + s_o^2 - 2 rho s_p s_o) / n.
-    rho is measured from repeated seeds (tables/pairing.py). Where the paper prints no standard
-    deviation between runs, ours stands for it in the variance. It is no margin: the more a method
-    varies, the more would count as the same.
+    other. All runs of a training share a seed, which may be a lucky one. With s_p and s_o the two
+    standard deviations, the difference of the means has variance
+
+        (s_p^2 + s_o^2 - 2 rho s_p s_o + seed (s_p^2 + s_o^2)) / n
+
+    Both rho and seed are measured from repeated seeds. Where the paper prints no standard deviation
+    between runs, ours stands for it in the variance. It is no margin: the more a method varies, the
+    more would count as the same.
     """
     ours_std = ours.std or 0.0
     printed_std = ours_std if printed.std is None else printed.std
@@ -96,12 +114,13 @@ def compare(
     n = min(ours.n, printed.n)
     margin = None if printed.std is None else MARGIN * printed.std
 
-    def judged(correlation: float) -> Verdict:
-        variance = printed_std**2 + ours_std**2 - 2 * correlation * printed_std * ours_std
+    def judged(rho: float) -> Verdict:
+        variance = (1 + shared.seed) * (printed_std**2 + ours_std**2)
+        variance -= 2 * rho * printed_std * ours_std
         error = math.sqrt(max(0.0, variance) / n)
-        return _judge(difference, error, n - 1, margin, decimals, correlation)
+        return _judge(difference, error, n - 1, margin, decimals)
 
-    verdict, plain = judged(rho), judged(0.0)
+    verdict, plain = judged(shared.rho), judged(0.0)
     word, why = verdict.word, verdict.why
     if same and same_std:
         what = "mean" if printed.std is None else "mean and standard deviation"
@@ -115,7 +134,7 @@ def compare(
         verdict.interval,
         verdict.within,
         verdict.margin,
-        rho,
+        shared,
         "equal" if word == "equal" else plain.word,
     )
 
@@ -142,7 +161,7 @@ def compare_over_datasets(
         word = "different" if 0.5 ** (n - 1) <= 1 - DIFFERENCE else "inconclusive"
         why = f"difference {difference:+.{decimals}f} on each of {n} datasets"
         return Verdict(word, why, difference, unpaired=word)
-    verdict = _judge(difference, spread / math.sqrt(n), n - 1, MARGIN * paper_std, decimals, 0.0)
+    verdict = _judge(difference, spread / math.sqrt(n), n - 1, MARGIN * paper_std, decimals)
     return Verdict(
         verdict.word,
         verdict.why,
@@ -164,7 +183,7 @@ def same_or_not(value: float, printed: float, decimals: int) -> Verdict:
 
 
 def _judge(
-    difference: float, error: float, df: int, margin: float | None, decimals: int, rho: float
+    difference: float, error: float, df: int, margin: float | None, decimals: int
 ) -> Verdict:
     """Equivalence first, then difference: a gap can be both real and too small to matter."""
     half = student_quantile(0.5 + DIFFERENCE / 2, df) * error
@@ -182,4 +201,4 @@ def _judge(
         f"difference {difference:+.{decimals}f} (95 % interval {shown}), "
         f"agrees to within ±{within:.{decimals}f}, {asked}"
     )
-    return Verdict(word, why, difference, interval, within, margin, rho)
+    return Verdict(word, why, difference, interval, within, margin)

@@ -28,6 +28,7 @@ from benchmark.runner.records import Store
 from benchmark.runner.shipped import store_at
 from benchmark.tables.build import build_from
 from benchmark.tables.table import Result, Table
+from benchmark.tables.verdict import APART
 from benchmark.text import mean_std as shown
 
 RECOVERED = "recovered setting"
@@ -273,10 +274,6 @@ def _derived(line: Line, found: Mapping[Any, Cause], store: Store) -> Cause:
     compared = _same_cells(line, store)
     if rank and rank[0] != "different":
         return Cause(line, RECOVERED, rank[1], paper=compared)
-    edges = line.ours["rule"].verdict.interval
-    if cell.metric == "rank_difference" and edges and edges[0] <= 0 <= edges[1]:
-        text = "a whole number hides its noise: print lies within what other draws of our runs give"
-        return Cause(line, NOISE, text, paper=compared)
     around = {
         place: c
         for place, c in found.items()
@@ -385,7 +382,7 @@ def _rows(
             continue
         [title] = [r.label for r in other.rows if r.method == row]
         # Between two codes the correlation of two seeds says nothing, so none is assumed.
-        if one := trying.held(result.printed, there.values, there.within, metric, 0.0):
+        if one := trying.held(result.printed, there.values, there.within, metric, APART):
             made.append(replace(one, changed=title, kind="row", register=entry.get("register", "")))
     return tuple(made)
 

@@ -33,9 +33,9 @@ ABOUT = {
     VERSION: "other data or another library give it",
     INCONSISTENT: "the paper says two things",
     DISCREPANCY: "text, code and numbers disagree, and another side of that gives it; or the paper counts another thing",
-    NOISE: "another seed gives it, another setting that validation cannot tell from the chosen one, or "
-    "other draws of our runs",
-    UNEXPLAINED: "what was tried does not give it",
+    NOISE: "another seed gives it, or another setting that validation cannot tell from the chosen one",
+    UNEXPLAINED: "nothing that was tried is shown to give it; where the nearest is inconclusive, more runs "
+    "could show it",
     NONE: "nothing was tried yet",
 }
 
@@ -82,15 +82,15 @@ def to_markdown(found: Sequence[Cause]) -> str:
 LEGEND = (
     (
         f"Beside the setting that a cell stands for, every other one with at least {FEWEST} runs on the same "
-        "splits is held against print: the rest of the grid, other seeds, switches of the register of "
+        "splits is held against the printed cell: the rest of the grid, other seeds, switches of the register of "
         "discrepancies, other variants of the data, other readings of the records. It agrees if its mean is "
         "equal or equivalent and its spread can be the printed one, too. None of this was used to choose "
         "anything: a setting that is found by the printed cell is evidence about the paper, not a result."
     ),
     (
-        "A switch explains a cell if its value is somebody's (the text's, the released or an official code's) "
-        "and it moves no other cell of the row away from print; one change comes before several. Values that "
-        "are nobody's are only tried."
+        "A switch explains a cell if the text, the released code or an official code uses its value, and if it "
+        "moves no other cell of the row away from the paper; one change comes before several. Other values "
+        "are tried, too, and never count as a cause."
     ),
     (
         "Another setting of the grid is a draw if the plain paired test between its validation scores and "

@@ -29,6 +29,7 @@ from benchmark.tables.statistics import (
     variance_ratio_p,
 )
 from benchmark.tables.table import Result, Table
+from benchmark.tables.verdict import APART, Shared
 from benchmark.text import counted
 from benchmark.text import mean_std as shown
 
@@ -100,16 +101,16 @@ def _all(table: Table, result: Result, store: Store) -> list[Tried]:
     [metric] = [m for m in table.recipe.metrics if m.name == result.metric]
     metric = table.recipe.source(result.method).metric(metric)
     assert metric.value.partition(".")[0] in FIELDS, metric
-    rho = pairing.used(store, Cell(cell.entry, cell.data), metric)
+    shared = pairing.used(store, Cell(cell.entry, cell.data), metric)
     found = settings(store, cell)
     chosen = found.get(result.setting)
     if chosen is None:
         return []
     before = _params(chosen[0])
-    made = _readings(result.printed, chosen, metric, rho)
+    made = _readings(result.printed, chosen, metric, shared)
     made += _on_variants(result, store, metric)
     for setting, records in found.items():
-        if setting == result.setting or not (one := _held(result.printed, records, metric, rho)):
+        if setting == result.setting or not (one := _held(result.printed, records, metric, shared)):
             continue
         after = _params(records[0])
         changed = {name for name in {*before, *after} if _differs(before, after, name)}
@@ -127,15 +128,21 @@ def _all(table: Table, result: Result, store: Store) -> list[Tried]:
 KINDS = ("row", "switch", "reading", "data", "seed", "grid")
 
 
-def _held(printed: Printed, records: Sequence[Record], metric: Metric, rho: float) -> Tried | None:
+def _held(
+    printed: Printed, records: Sequence[Record], metric: Metric, shared: Shared
+) -> Tried | None:
     """Runs beside the printed cell; None if none of them has a value."""
     values = [v for record in records if (v := metric.of(record)) is not None]
     within = [follow(record, metric.spread) for record in records] if metric.spread else []
-    return held(printed, values, [x for x in within if x is not None], metric, rho)
+    return held(printed, values, [x for x in within if x is not None], metric, shared)
 
 
 def held(
-    printed: Printed, values: Sequence[float], within: Sequence[float], metric: Metric, rho: float
+    printed: Printed,
+    values: Sequence[float],
+    within: Sequence[float],
+    metric: Metric,
+    shared: Shared,
 ) -> Tried | None:
     """Values beside the printed cell; `within` are their spreads between samples."""
     if not values:
@@ -143,7 +150,7 @@ def held(
     mean, std = mean_std(values)
     if len(values) < FEWEST:
         return Tried("", "", mean, std, len(values), TOO_FEW)
-    word = beside(printed, values, within, metric, rho).word
+    word = beside(printed, values, within, metric, shared).word
     return Tried("", "", mean, std, len(values), word, _same_spread(printed, std, within, metric))
 
 
@@ -169,7 +176,7 @@ def _same_spread(
 
 
 def _readings(
-    printed: Printed, chosen: Sequence[Record], metric: Metric, rho: float
+    printed: Printed, chosen: Sequence[Record], metric: Metric, shared: Shared
 ) -> list[Tried]:
     """The cell's own records, counted in the other ways that they hold."""
     made = []
@@ -178,7 +185,7 @@ def _readings(
             continue
         for name in follow(chosen[0], others[:-1]) or ():
             other = replace(metric, value=f"{others}{name}")
-            if other.value != metric.value and (one := _held(printed, chosen, other, rho)):
+            if other.value != metric.value and (one := _held(printed, chosen, other, shared)):
                 made.append(
                     replace(one, changed=f"{title}{name}", kind="reading", register=register)
                 )
@@ -197,7 +204,7 @@ def _on_variants(result: Result, store: Store, metric: Metric) -> list[Tried]:
             other = build_from(store, name).results.get(key)
             if other is None or not other.complete:
                 continue
-            one = held(result.printed, other.values, other.within, metric, rho=0.0)
+            one = held(result.printed, other.values, other.within, metric, APART)
             if one:  # other data have other splits, so runs are not paired
                 made.append(replace(one, changed=place.partition(":")[2], kind="data"))
     return made
@@ -283,4 +290,4 @@ def _p(chosen: Sequence[Record], other: Sequence[Record]) -> float | None:
     both = sorted(scores[0].keys() & scores[1].keys())
     if len(both) < FEWEST:
         return None
-    return corrected_resampled_t([scores[1][s] - scores[0][s] for s in both], rho=0.0)[1]
+    return corrected_resampled_t([scores[1][s] - scores[0][s] for s in both], overlap=0.0)[1]

@@ -85,8 +85,9 @@ class Recovered:
         if not self.tried:
             return ""
         found = "" if self.equal == self.tried else f"{self.equal} of "
-        text = f"For {found}{counted(self.tried, 'cell')} a setting was found that gives every printed digit"
-        return f"{text}; the paper's rule chooses it for {self.by_rule} of them."
+        cells = f"{found}{counted(self.tried, 'cell')}"
+        text = f"For {cells} a search for them found settings that give every printed digit"
+        return f"{text}; validation chooses {self.by_rule} of these."
 
 
 def recovered(lines: Sequence[Line]) -> Recovered:

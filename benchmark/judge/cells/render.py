@@ -22,15 +22,16 @@ from benchmark.text import columns, grid, mean_std
 
 LEGEND = (
     (
-        f"Ours are means of {RUNS} runs. Paper's rule: settings chosen by the paper's rule on its grid; "
-        "a cell is judged by them. Recovered settings: those that give the printed cell, found by "
+        f"Ours are means of {RUNS} runs. Paper's rule: settings chosen on validation scores, as the paper says, "
+        "in some cells by a cheaper search; a cell is judged by them. Recovered settings: those that give the printed cell, found by "
         "searching for it; they stand beside."
     ),
     (
         "`equal`: every printed digit. `equivalent`: the 90 % interval of the difference lies within "
         "± half the printed standard deviation between runs. `different`: the 95 % interval excludes zero, and "
         "equivalence is not shown. `inconclusive`: neither is shown. Where no test is possible (sizes, "
-        'differences of ranks, p-values) a number is equal or different. "Agrees to within" is the '
+        "p-values) a number is equal or different; a difference of ranks is inconclusive where other draws "
+        'of our runs reach the printed one. "Agrees to within" is the '
         "smallest margin for which agreement would be shown (`within` in CSV and JSON)."
     ),
     (
@@ -38,7 +39,12 @@ LEGEND = (
         f"correlation between two trainings on the same splits, the difference has variance (s_p² + s_o² "
         f"- 2 rho s_p s_o) / {RUNS}. rho is measured from repeated seeds, per dataset, for networks and for "
         "the other methods; a method that was repeated itself takes its own, and where nothing was repeated "
-        "rho is 0. The verdict at rho = 0 is the conservative reading (`unpaired` in CSV and JSON). Where "
+        "rho is 0. Where the paper's settings are others than ours, the runs share less than two seeds of one "
+        "setting, so that rho is an upper bound. All runs of a training have one seed, and seeds differ by "
+        f"more than the runs' spread tells: seed (s_p² + s_o²) / {RUNS} is added, with the share that repeated "
+        "seeds show for the kind of method. These intervals ask whether the paper's runs and ours agree on these "
+        "splits. Whether a difference would hold on new splits is another question, with intervals "
+        "several times wider: the pairwise tests and DISCREPANCIES.md ask it. The verdict at rho = 0 is the conservative reading (`unpaired` in CSV and JSON). Where "
         "no standard deviation between runs is printed (the ± of numbers of features is between samples), "
         "ours stands for it in the variance, and nothing counts as equivalent."
     ),
@@ -49,7 +55,7 @@ LEGEND = (
     (
         "`paper inconsistent`: the printed cell contradicts itself, another cell or the text; the "
         "finding is named, and `python -m benchmark audit` explains it. `not run` includes cells "
-        "with fewer runs than planned. `other hardware`: a time; see who is faster than whom."
+        "with fewer runs than planned. `other hardware`: a time; reports/times.md compares which methods are faster than which."
     ),
     (
         f"`{MARK}`: failed convergence in more than half of our runs, by guessing or by one mask for "
@@ -73,18 +79,20 @@ EXPLAINED = (
 )
 
 
-Shared = Sequence[tuple[str, str, Rho]]
+Correlations = Sequence[tuple[str, str, Rho]]
 """Dataset, kind of method, and how much two trainings on the same splits have in common."""
 
 
-def render(lines: Sequence[Line], form: str, everything: bool = False, shared: Shared = ()) -> str:
+def render(
+    lines: Sequence[Line], form: str, everything: bool = False, shared: Correlations = ()
+) -> str:
     """The ledger as text, md, csv or json; only text and Markdown leave anything out."""
     if form in ("text", "md"):
         return {"text": to_text, "md": to_markdown}[form](lines, everything, shared)
     return {"csv": to_csv, "json": to_json}[form](lines)
 
 
-def _shared_rows(shared: Shared) -> list[list[str]]:
+def _shared_rows(shared: Correlations) -> list[list[str]]:
     """The measured correlations, each with its interval and what it was measured from."""
     head = ["dataset", "methods", "rho", "95 % interval", "from (seeds)"]
     return [
@@ -97,7 +105,7 @@ def _shared_rows(shared: Shared) -> list[list[str]]:
     ]
 
 
-def to_text(lines: Sequence[Line], everything: bool = False, shared: Shared = ()) -> str:
+def to_text(lines: Sequence[Line], everything: bool = False, shared: Correlations = ()) -> str:
     """For a terminal: what was found; of one table also its cells."""
     parts = [textwrap.fill(text, WIDTH, subsequent_indent="  ") for text in headline(lines)]
     head, *rows = _totals(lines)
@@ -138,7 +146,7 @@ def to_text(lines: Sequence[Line], everything: bool = False, shared: Shared = ()
     return "\n\n".join(parts)
 
 
-def to_markdown(lines: Sequence[Line], everything: bool = False, shared: Shared = ()) -> str:
+def to_markdown(lines: Sequence[Line], everything: bool = False, shared: Correlations = ()) -> str:
     """Totals, then table by table what was compared; gaps are counted by their reason."""
     parts = ["# Every printed cell beside ours", "  \n".join(headline(lines))]
     parts += [f"All {len(lines)} printed cells, repeats included, by the paper's rule:"]
@@ -265,7 +273,14 @@ def to_csv(lines: Sequence[Line]) -> str:
             verdict = ours.verdict
             numbers = (ours.mean, ours.std, ours.n, cell.mean, cell.std)
             low, high = verdict.interval or (None, None)
-            tests = (verdict.difference, low, high, verdict.within, verdict.margin, verdict.rho)
+            tests = (
+                verdict.difference,
+                low,
+                high,
+                verdict.within,
+                verdict.margin,
+                verdict.shared.rho,
+            )
             writer.writerow(
                 [cell.table, cell.method, cell.dataset, cell.metric, edition]
                 + [_number(x) for x in (*numbers, *tests)]

@@ -25,8 +25,8 @@ LEGEND = (
         "`recovered settings`: the same with those that give printed cells, where there are any."
     ),
     (
-        f"Only cells with all {RUNS} runs count. `holds` and `does not hold`: no missing run can "
-        "change it; one counterexample is enough against a claim about every dataset. `holds so "
+        f"Only cells with all {RUNS} runs count. `holds` and `does not hold`: no cell that is missing can "
+        "change it, though a fuller search, other seeds or new times can; one counterexample is enough against a claim about every dataset. `holds so "
         "far` and `does not hold so far`: so on the cells at hand, while others are missing. `undecided`: "
         "between 5 and 95 % of the redraws of our runs bear it out. `not enough runs`: nothing can be "
         "compared yet."

@@ -64,7 +64,7 @@ function forest(leads) {
       s("line", { class: "zero", x1: x(0), x2: x(0), y1: top, y2: axis }),
       ticks.map((t) => s("text", { class: "quiet-text", x: x(t), y: axis + 15, "text-anchor": "middle" }, signed(t))),
       rows),
-    h("figcaption", {}, "◆ paper, ● ours with 95 % interval (runs paired, corrected for the rows that they share). Left of the line another method is better; only methods complete on the dataset count."));
+    h("figcaption", {}, "◆ paper, ● ours with 95 % interval (runs paired, corrected for the rows that they share). Left of the line another method is better; only methods complete on the dataset count. The interval does not allow for picking the best other method afterwards."));
 }
 
 /** Distinct experiments by the paper's rule, kind by kind; behind each number the one at rho = 0. */
@@ -83,7 +83,7 @@ function shared() {
   const rows = data.rho.map((r) => [r.dataset, r.kind, r.value.toFixed(2), `${r.low.toFixed(2)} to ${r.high.toFixed(2)}`,
     Object.entries(r.trainings).map(([model, seeds]) => `${model} (${seeds})`).join(", ")]);
   return rows.length > 0 && [h("h2", {}, "What runs on the same splits share"),
-    h("p.note", {}, "The correlation ρ between the scores of two trainings that differ in their seed only, over the 25 splits. It narrows the interval of a difference between the paper’s runs and ours; with ρ = 0, the conservative reading, fewer numbers are decided. A method that was not repeated itself takes the ρ of its kind; where that was not measured either, it counts as 0."),
+    h("p.note", {}, "The correlation ρ between the scores of two trainings that differ in their seed only, over the 25 splits. It narrows the interval of a difference between the paper’s runs and ours; with ρ = 0, the conservative reading, fewer numbers are decided. A method that was not repeated itself takes the ρ of its kind; where that was not measured either, it counts as 0. Where the paper’s settings are others than ours, ρ is an upper bound."),
     plainTable(["dataset", "methods", "ρ", "95 % interval", "from (seeds)"], rows)];
 }
 
@@ -91,7 +91,7 @@ function faster() {
   const rows = data.times.map((o) => [`Table ${o.table}`, o.dataset || "all", o.metric.replaceAll("_", " "), String(o.methods.length), `${o.same} of ${o.pairs}`,
     o.spearman === null ? "" : o.spearman.toFixed(2), o.ratio.toPrecision(2)]);
   return rows.length > 0 && [h("h2", {}, "Times: who is faster than whom"),
-    h("p.note", {}, "Times on other hardware get no verdict. Compared is the order of the methods: pairs that come in the same order, and the rank correlation."),
+    h("p.note", {}, "Times on other hardware get no verdict. We compare only the order of the methods: pairs that come in the same order, and the rank correlation."),
     plainTable(["", "dataset", "time", "methods", "pairs in the same order", "Spearman", "ours / paper"], rows)];
 }
 

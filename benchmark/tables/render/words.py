@@ -17,7 +17,7 @@ from benchmark.text import mean_std
 MARKS = {"equal": "=", "equivalent": "≈", "different": "≠", "inconclusive": "?"}
 DASH = "–"
 MEANING = {
-    "rule": "settings chosen by the paper's rule on its grid",
+    "rule": "settings chosen on validation scores, as the paper says; a note marks a cheaper search",
     "recovered": "settings that give the printed cell, found by searching for it (rank and ADTM use "
     "the paper's rule where none are known)",
 }
@@ -33,15 +33,16 @@ MISSING = {
 }
 VERDICTS = (
     "`=` equal in every printed digit, `≈` equivalent (the 90 % interval of the difference lies within "
-    "half the printed standard deviation between runs; where none is printed, nothing is), `≠` different "
-    "(the 95 % interval excludes zero and equivalence is not shown), `?` inconclusive (neither)"
+    "half the printed standard deviation between runs; where the paper prints none, no cell is called "
+    "equivalent), `≠` different (the 95 % interval excludes zero and equivalence is not shown), `?` "
+    "inconclusive (neither)"
 )
 PRINTED_K = (
     "ProtoGate's K is the printed one, not searched (Discrepancies, `protogate-k`): it may have been "
     "chosen by test scores."
 )
 DASHES = (
-    "Where the paper prints a dash for failed convergence, `=` says that ours failed, too, `≠` that it "
+    "Where the paper prints a dash for failed convergence, `=` means that ours failed as well, `≠` that it "
     "converged."
 )
 FLAGGED = (
@@ -116,7 +117,7 @@ def legend(table: Table) -> str:
         if any(result.about for result in table.shown):
             settings += (
                 " The paper's times are from other hardware and other code, so they get no verdict: "
-                "`compare` tells who is faster than whom."
+                "[times.md](times.md) compares which methods are faster than which."
             )
         lines.append(f"{settings} Ours have at least {DIGITS} digits.")
         return "  \n".join(lines)
@@ -149,7 +150,7 @@ def ranking_text(table: Table) -> str:
     methods, datasets = table.ranked
     assert table.recipe.rank is not None
     return (
-        f"Rank: mean over datasets ({', '.join(datasets)}; their number in brackets, ± from {FEWEST_DATASETS} on) "
+        f"Rank: mean over datasets ({', '.join(datasets)}; how many stands in brackets, ± from {FEWEST_DATASETS} on) "
         f"among {len(methods)} methods, 1 = best; {TIES[table.recipe.rank.ties]}, missing cells "
         f"{MISSING[table.recipe.rank.missing]}. ADTM: 0 = the worst of these methods on every "
         f"dataset, 100 = the best on every dataset."
