@@ -10,6 +10,7 @@ import subprocess
 import sys
 from dataclasses import replace
 
+import numpy as np
 import pytest
 from conftest import ROOT
 
@@ -242,6 +243,18 @@ def test_arrays_are_kept_beside_the_record(cli, inside, tmp_path):
     assert not list(tmp_path.rglob("*.npz"))
 
 
+def test_keeping_one_array_does_not_cost_another(inside, tmp_path):
+    words = ("run", "--models", "rf:n_estimators=5", "--datasets", "syn1", "--repeats", "1", "--jobs",
+             "0", "--results", tmp_path)  # fmt: skip
+    inside(*words, "--keep", "proba", check=0)
+    [first] = {len(np.load(path).files) for path in tmp_path.rglob("r*.npz")}
+    before = {path: path.stat().st_mtime_ns for path in tmp_path.rglob("r*.npz")}
+    inside(*words, "--keep", "selected", check=0)
+    inside(*words, "--keep", "proba", check=0)
+    assert {path: path.stat().st_mtime_ns for path in tmp_path.rglob("r*.npz")} == before
+    assert first >= 2
+
+
 def test_reproduce_fills_a_cell_and_writes_the_table(inside, tmp_path):
     done = inside("reproduce", "table2", "--models", "knn", "--datasets", "colon", "--jobs", "0",
                   "--results", tmp_path / "results", "--reports", tmp_path / "reports", check=0)  # fmt: skip
@@ -414,13 +427,18 @@ def test_reproducing_says_where_each_dataset_comes_from(inside, tmp_path, monkey
     monkeypatch.setattr(getting, "get", get)
     monkeypatch.setenv("BENCHMARK_OFFLINE", "1")
     words = ("reproduce", "table2", "--models", "knn", "--datasets", "colon,lung,meta-dr,prostate")
-    done = inside(*words, "--budget", "0.001", "--jobs", "0", "--results", tmp_path / "results",
+    done = inside(*words, "--budget", "60", "--jobs", "0", "--results", tmp_path / "results",
                   "--reports", tmp_path, check=3)  # fmt: skip
     lines = {line.split()[0]: line for line in done.stderr.splitlines() if line.startswith("  ")}
     assert "at hand (embedded: colon.npz)" in lines["colon"]
     assert "fetched (cache: lung.mat)" in lines["lung"]
     assert "could not be fetched" in lines["prostate"] and "by hand" in lines["meta-dr"]
     assert asked == ["lung", "prostate"]
+    # What is not run needs no data.
+    done = inside(*words, "--budget", "none", "--jobs", "0", "--results", tmp_path / "results",
+                  "--reports", tmp_path, check=3)  # fmt: skip
+    assert asked == ["lung", "prostate"]
+    assert "no run that is done now needs it" in done.stderr
 
 
 def test_verify_does_not_call_a_run_without_data_different(inside, tmp_path, monkeypatch):

@@ -1030,7 +1030,7 @@ def test_import_copies_what_loads(toy, nowhere):
     ref = toy({"name": "toy.mat", "urls": [DEAD]})
     (nowhere / "mine.mat").write_bytes(small_matlab_file())
     imported = getting.import_("toy", nowhere / "mine.mat")
-    assert (nowhere / "cache" / "toy" / "toy.mat").is_file()
+    assert (nowhere / "cache" / "toy" / "toy.mat").stat().st_mode & 0o777 == 0o644  # for all
     assert loading.load(ref).sha256 == imported.sha256
 
 

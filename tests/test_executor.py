@@ -1,6 +1,7 @@
 """Executors: the same records everywhere; limits that stop; a death costs one run."""
 
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -215,6 +216,22 @@ def test_a_death_by_a_signal_without_a_name_is_told(misbehaving):
     [outcome] = run_all(specs("prior", n=1, trouble="real-time signal"), jobs=1)
     assert outcome.record["status"] == "killed"
     assert f"(signal {signal.SIGRTMIN + 1})" in outcome.record["error"]["message"]
+
+
+def test_an_answer_that_comes_with_the_ready_line_is_not_lost():
+    """Both lie in the pipe if the parent slept while the child started."""
+
+    class Child:
+        def __init__(self, said):
+            ends, errors = os.pipe(), os.pipe()
+            os.write(ends[1], said)
+            self.stdout, self.stderr = os.fdopen(ends[0], "rb"), os.fdopen(errors[0], "rb")
+            self.pid, self.others = os.getpid(), (ends[1], errors[1])
+
+    worker, child = Worker(Limits(seconds=3)), Child(b"{}\n" + b"x" * 3000 + b"\n")
+    assert worker._wait(child, None) == (b"{}\n", "")
+    line, broken = worker._wait(child, time.monotonic())
+    assert (len(line), broken) == (3001, "")
 
 
 @pytest.mark.parametrize(("trouble", "largest"), [("close and sleep", MAX_REPLY), ("none", 1000)])

@@ -8,6 +8,7 @@ import shutil
 import numpy as np
 import pandas as pd
 import pytest
+from benchmark.datasets import table
 from benchmark.models.protogate import ProtoGate
 
 from benchmark.protocol.spec import UserError, digest
@@ -114,6 +115,17 @@ def test_columns_are_found_by_name(folder, tmp_path):
         UserError, match=r"no sample 'P999' in the table. It has 1, .*, 8 and \d+ more\.$"
     ):
         fitted.explain(kept, other, ["P999"])
+
+
+def test_a_slip_among_numbers_is_no_category(tmp_path):
+    """The categories of new samples are known; a text elsewhere would have become its place in the alphabet."""
+    new = tmp_path / "new.csv"
+    new.write_text("age,site\n61,north\n5O,south\n44,north\n")
+    with pytest.raises(UserError, match="not numbers: 'age'"):
+        table.read_new(new, ["age", "site"], None, {"site": ("north", "south")})
+    new.write_text("age,site\n61,north\n50,south\n")
+    found = table.read_new(new, ["age", "site"], None, {"site": ("north", "south")})
+    assert found.X.tolist() == [[61.0, 0.0], [50.0, 1.0]]
 
 
 def edited(seal=True, **fields):

@@ -212,13 +212,14 @@ def test_chi_square_is_that_of_scipy(df):
 
 
 def test_the_ratio_of_two_standard_deviations():
-    for first, second in ((7.44, 7.7), (0.02, 0.01), (10.0, 6.0)):
-        ratio = (max(first, second) / min(first, second)) ** 2
-        assert statistics.variance_ratio_p(first, second, 24) == pytest.approx(
-            2 * scipy.stats.f.sf(ratio, 24, 24)
-        )
-    assert statistics.variance_ratio_p(3.0, 3.0, 24) == pytest.approx(1)
+    sides = ((7.44, 25, 7.7), (0.02, 25, 0.01), (10.0, 25, 6.0), (5.0, 5, 11.0), (11.0, 5, 5.0))
+    for first, n, second in sides:
+        ratio = (first / second) ** 2
+        tails = scipy.stats.f.cdf(ratio, n - 1, 24), scipy.stats.f.sf(ratio, n - 1, 24)
+        found = statistics.variance_ratio_p(first, n, second, 25)
+        assert found == pytest.approx(2 * min(tails))
+    assert statistics.variance_ratio_p(3.0, 25, 3.0, 25) == pytest.approx(1)
     assert (
-        statistics.variance_ratio_p(0.0, 0.0, 24),
-        statistics.variance_ratio_p(0.0, 1.0, 24),
+        statistics.variance_ratio_p(0.0, 25, 0.0, 25),
+        statistics.variance_ratio_p(0.0, 25, 1.0, 25),
     ) == (1, 0)

@@ -1,6 +1,9 @@
 """Records on disk: whole or absent, and never silently wrong."""
 
+import hashlib
 import json
+import types
+from pathlib import Path
 
 import pytest
 from conftest import made_up
@@ -63,6 +66,36 @@ def test_damage_is_named(damage, reason):
     assert damage(text) != text
     with pytest.raises(NotARecord, match=reason):
         decode(damage(text))
+
+
+def test_a_line_that_is_no_field_is_damage_in_whatever_way_it_is_read():
+    """A checksum that fits protects from accidents, not from a crafted file."""
+    lines = encode(outcome().record)[2:-3].split(b",\n")[:-1]
+    lines.insert(1, b"17")
+    parts = sorted(line.replace(b": ", b":", 1) for line in lines)
+    seal = hashlib.sha256(b"{" + b",".join(parts) + b"}").hexdigest()[:16]
+    crafted = b"{\n" + b",\n".join([*lines, f'"checksum": "{seal}"'.encode()]) + b"\n}\n"
+    with pytest.raises(NotARecord):
+        decode(crafted)
+    assert "17" not in decode(crafted, only=["scores"])
+
+
+def test_records_come_in_the_order_of_their_keys(tmp_path):
+    """Whoever pairs the runs of two settings, of which some are one's own and others ship, counts on it."""
+    beneath, store = Store(tmp_path / "ships"), Store(tmp_path / "own")
+    for fold in (0, 1, 3):
+        beneath.write(outcome(fold))
+    store.write(outcome(2))
+    store.below = types.SimpleNamespace(record=lambda key: beneath.find([key])[0].get(key))
+    keys = [spec(fold).key for fold in (3, 2, 1, 0)]
+    assert list(store.find(keys)[0]) == keys
+
+
+def test_a_record_is_read_from_inside_its_own_folder(tmp_path, monkeypatch):
+    store = Store(tmp_path)
+    path = store.write(outcome())
+    monkeypatch.chdir(path.parent)
+    assert store.load(Path(path.name)) == outcome().record
 
 
 def test_a_record_in_another_layout_is_the_same_record():

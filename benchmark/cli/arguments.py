@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from benchmark.files import read_whole
+from benchmark.files import Unreadable, read_whole
 from benchmark.progress import say
 from benchmark.protocol import registry
 from benchmark.protocol.plan import MOST, Protocol
@@ -370,7 +370,8 @@ def means_of(arguments: argparse.Namespace, store: Store) -> Means:
         jobs=arguments.jobs,
         dask=arguments.dask,
         limits=Limits(arguments.timeout, arguments.memory),
-        keep=tuple(arguments.keep),
+        # All of them: a run that is done again for one array must not lose another that was kept.
+        keep=KEEP if arguments.keep else (),
         force=arguments.force,
         retry=not arguments.skip_failed,
     )
@@ -402,7 +403,11 @@ def check_folder(folder: Path, option: str) -> None:
 
 def refuse_foreign(path: Path, mark: str) -> None:
     """A file of that name is overwritten only if it is of our own making, which holds `mark`."""
-    if path.exists() and mark.encode() not in read_whole(path):
+    try:
+        foreign = path.exists() and mark.encode() not in read_whole(path, 1 << 30)
+    except (Unreadable, OSError):
+        foreign = True
+    if foreign:
         raise UserError(
             f"{path} exists, and this project did not write it. Name another place, or move it away."
         )

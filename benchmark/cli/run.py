@@ -107,7 +107,7 @@ def run(arguments: argparse.Namespace) -> int:
     if rows:
         print(FORMATS[arguments.format](rows))
     _tell_unselective(zip(rows, [specs[0] for _, _, specs in plan], strict=True))
-    if "proba" in means.keep:
+    if "proba" in arguments.keep:
         from benchmark.runner.predictions import write
 
         for path in write([specs for _, _, specs in plan], means.store):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 import sys
 import tempfile
 from collections.abc import Callable, Iterable
@@ -28,6 +27,7 @@ from benchmark.data.places import (
     sources,
 )
 from benchmark.datasets import download
+from benchmark.files import write_atomic
 from benchmark.protocol.registry import DatasetEntry, check_name, datasets
 from benchmark.protocol.spec import UserError
 
@@ -176,21 +176,9 @@ def _install(entry: DatasetEntry, location: Location) -> Location:
         known = any(fnmatch(path.name, name) for name in (file["name"], *file.get("aliases", [])))
         target = folder / (path.name if known else file["name"])
         hash_note(target).unlink(missing_ok=True)
-        _copy_whole(path, target)
+        write_atomic(target, path.read_bytes())
         if "sha256" not in file:
             note = f"{download.sha256_of(target)}  {target.name}\n"
             hash_note(target).write_text(note, "utf-8")
         installed[role] = target
     return Location("cache", installed, location.files)
-
-
-def _copy_whole(path: Path, target: Path) -> None:
-    """Copy so that readers see the old file or the new one, never a part."""
-    handle, scratch = tempfile.mkstemp(dir=target.parent, suffix=".tmp")
-    os.close(handle)
-    try:
-        shutil.copyfile(path, scratch)
-        Path(scratch).replace(target)
-    except BaseException:
-        Path(scratch).unlink(missing_ok=True)
-        raise

@@ -88,7 +88,9 @@ def _seconds(record: dict[str, Any]) -> float:
 def runs_of_search(cell: Cell, protocol: Protocol, quick: int | None, store: Store) -> int:
     """About how many runs a search still has to do, beside those that are recorded."""
     total = len(protocol.splits())
-    first = total if quick is None else min(quick, total)
+    if quick is not None and quick >= total:
+        quick = None
+    first = total if quick is None else quick
     if cell.search.ranges:
         # What will be proposed is not known before it is, so all of it counts as missing.
         seen = [0] * (cell.search.trials * len(cell.candidates()))

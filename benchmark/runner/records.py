@@ -69,8 +69,8 @@ def decode(
     lines = content[2:-3].split(b",\n")
     sealed = content[:2] == b"{\n" and content[-3:] == b"\n}\n" and _sealed(lines)
     if sealed and only is not None:
-        wanted = {name.encode() for name in (*REQUIRED, *only)}
-        lines = [line for line in lines if line.split(b'"', 2)[1] in wanted]
+        wanted = tuple(f'"{name}":'.encode() for name in (*REQUIRED, *only))
+        lines = [line for line in lines if line.startswith(wanted)]
         content = b"{" + b",".join(lines) + b"}"
     try:
         record = parse(content)
@@ -200,7 +200,7 @@ class Store:
 
     def load(self, path: Path) -> dict[str, Any]:
         """Read one record file; NotARecord says what is wrong with it."""
-        return self._read(path, "/".join(path.with_suffix("").parts[-4:]))
+        return self._read(path, "/".join(path.absolute().with_suffix("").parts[-4:]))
 
     def _read(
         self, path: Path | str, place: str, only: Sequence[str] | None = None
@@ -226,7 +226,7 @@ class Store:
     def find(
         self, keys: Sequence[str], only: Sequence[str] | None = None
     ) -> tuple[dict[str, dict[str, Any]], list[Problem]]:
-        """Of the planned keys, the records that exist; and the files that are not records.
+        """Of the planned keys, the records that exist, in that order; and the files that are not records.
 
         With `only`, they have at least these fields, which is faster, and are not remembered.
         """
@@ -248,7 +248,7 @@ class Store:
         if self.below is not None:
             beneath = {key: self.below.record(key) for key in keys if key not in records}
             records |= {key: record for key, record in beneath.items() if record is not None}
-        return records, problems
+        return {key: records[key] for key in keys if key in records}, problems
 
     def ok(self, key: str) -> dict[str, Any] | None:
         """The record of a run that succeeded, if there is one."""

@@ -156,7 +156,8 @@ class Worker:
             if process.stderr in ready and not self._listen(process):
                 streams = [process.stdout]
             if process.stdout in ready:
-                chunk = os.read(process.stdout.fileno(), 1 << 20)
+                # What follows the line that says ready is the answer already, if we were asleep.
+                chunk = os.read(process.stdout.fileno(), 1 if start is None else 1 << 20)
                 if not chunk or len(received) + len(chunk) > MAX_REPLY:
                     return None, "killed"
                 received += chunk

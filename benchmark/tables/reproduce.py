@@ -88,8 +88,8 @@ def fill(
     absent = {need.cell.data.name for need in wanted if out_of_reach(need.cell.data)}
     wanted = [need for need in wanted if need.cell.data.name not in absent]
     missing = gaps(wanted, means, quick)
-    say(_data(names, {gap.need.cell.data.name for gap in missing} if not means.dask else set()))
     begun = affordable(missing, means)
+    say(_data(names, {gap.need.cell.data.name for gap in begun} if not means.dask else set()))
     if missing:
         say(_outlook(missing, begun, len(wanted)))
     # Cell by cell: whoever stops early has whole cells rather than a little of each.
@@ -120,7 +120,7 @@ def _data(names: Sequence[str], needed: Collection[str]) -> str:
                 f"by hand; `python -m benchmark data get {name}` tells how. Its runs are left out"
             )
         elif row.state == "downloadable" and name not in needed:
-            found = f"not here, and no run waits for it; `{row.detail}` fetches it"
+            found = f"not here, and no run that is done now needs it; `{row.detail}` fetches it"
         elif row.state == "downloadable":
             [row] = getting.get([name])
             done = row.state == "ready"
@@ -145,7 +145,7 @@ def affordable(missing: Sequence[Unfinished], means: Means) -> list[Unfinished]:
 
 
 def _outlook(missing: Sequence[Unfinished], begun: Sequence[Unfinished], total: int) -> str:
-    text = f"{len(missing)} of {total} cells are missing runs, about {hours(missing)} core-hours"
+    text = f"{len(missing)} of {total} cells are missing runs, {hours(missing)} core-hours"
     if len(begun) == len(missing):
         return f"{text}; the cheapest come first."
     fit = f"{len(begun)} fit into the budget" if begun else "none fits into the budget"
@@ -154,7 +154,11 @@ def _outlook(missing: Sequence[Unfinished], begun: Sequence[Unfinished], total: 
 
 def hours(missing: Sequence[Unfinished]) -> str:
     total = sum(gap.seconds or 0.0 for gap in missing) / 3600
-    return f"{total:.1f}" if total < 10 else f"{total:.0f}"
+    unknown = sum(gap.seconds is None for gap in missing)
+    if unknown == len(missing) > 0:
+        return "an unknown number of"
+    text = f"about {total:.1f}" if total < 10 else f"about {total:.0f}"
+    return f"{text} and those of {unknown} cells nobody knows," if unknown else text
 
 
 def _completing(gap: Unfinished, means: Means, quick: int | None) -> Plan[None]:

@@ -197,13 +197,15 @@ def half_interval(std: float, n: int, overlap: float = OVERLAP) -> float:
     return student_quantile(1 - ALPHA / 2, n - 1) * std * math.sqrt(1 / n + overlap)
 
 
-def variance_ratio_p(first: float, second: float, df: int) -> float:
-    """Two-sided p of two standard deviations with as many degrees of freedom each (the F test)."""
+def variance_ratio_p(first: float, n_first: int, second: float, n_second: int) -> float:
+    """Two-sided p of two standard deviations of so many values each being the same (the F test)."""
     if not first or not second:
         return float(first == second)
-    small, large = sorted((first * first, second * second))
-    share = small / (small + large)
-    return min(1.0, 2 * _incomplete_beta(share, 1 - share, df / 2, df / 2))
+    df, other = n_first - 1, n_second - 1
+    square, against = df * first * first, other * second * second
+    whole = square + against
+    below = _incomplete_beta(square / whole, against / whole, df / 2, other / 2)
+    return min(1.0, 2 * min(below, 1 - below))
 
 
 def sign_flip_p(d: Sequence[float]) -> float:

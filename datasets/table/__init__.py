@@ -135,11 +135,13 @@ def read_new(
             f"{len(missing)} of the {len(features)} features "
             f"that the model was fitted on. It takes a table with the same columns, in any order."
         )
-    extra = [name for name in frame.columns if name not in set(features)]
+    wanted = set(features)
+    extra = [name for name in frame.columns if name not in wanted]
     if extra:
         notes.append(f"columns that the model does not know are left out: {listed(extra)}")
     known = categories or {}
     coded = {name: codes_of(name, frame[name], known[name], notes) for name in known}
     plain = frame[list(features)].assign(**coded)
-    X, _ = numbers_of(str(path), plain, notes, impute, bool(known), whole=False)
+    # Its categories are codes by now: any other text among new samples is a mistake.
+    X, _ = numbers_of(str(path), plain, notes, impute, whole=False)
     return Samples(X, ids, notes)

@@ -157,7 +157,8 @@ def with_test(
             f"{len(missing)} of those of {path}. A test set has "
             f"the same columns, in any order; leave out with --drop what only one of them has."
         )
-    extra = [n for n in other.columns if n not in set(frame.columns) and n not in drop]
+    known = {*frame.columns, *drop}
+    extra = [name for name in other.columns if name not in known]
     if extra:
         notes.append(f"columns that only {test.name} has are left out: {listed(extra)}")
     both = pd.concat([frame, other[list(frame.columns)]], ignore_index=True)

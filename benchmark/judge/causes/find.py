@@ -126,7 +126,7 @@ def _explained(
         if not (rest := _rest(table, result, one, store)).away:
             text = f"on the data with {one.text(decimals)}; {rest.text}"
             return Cause(line, VERSION, text, tuple(tried))
-    seeds = [t.mean for t in tried if t.kind == "seed"] + [result.mean or 0.0]
+    seeds = [t.mean for t in tried if t.kind == "seed" and t.judged] + [result.mean or 0.0]
     target = line.printed.mean
     if target is not None and len(seeds) > 1 and min(seeds) <= target <= max(seeds):
         text = (

@@ -151,11 +151,19 @@ def held(
     if len(values) < FEWEST:
         return Tried("", "", mean, std, len(values), TOO_FEW)
     word = beside(printed, values, within, metric, shared).word
-    return Tried("", "", mean, std, len(values), word, _same_spread(printed, std, within, metric))
+    return Tried(
+        "",
+        "",
+        mean,
+        std,
+        len(values),
+        word,
+        _same_spread(printed, std, len(values), within, metric),
+    )
 
 
 def _same_spread(
-    printed: Printed, std: float | None, within: Sequence[float], metric: Metric
+    printed: Printed, std: float | None, n: int, within: Sequence[float], metric: Metric
 ) -> bool:
     """Whether the printed standard deviation can be this one: between runs by the F test, between
     samples by the interval of its mean over runs, on both sides."""
@@ -163,7 +171,7 @@ def _same_spread(
         return True
     if not metric.spread:
         same = paper.equal_as_printed(std or 0.0, printed.std, metric.decimals)
-        return same or variance_ratio_p(std or 0.0, printed.std, RUNS - 1) >= LEVEL
+        return same or variance_ratio_p(std or 0.0, n, printed.std, RUNS) >= LEVEL
     if len(within) < FEWEST:
         return False  # nobody knows
     ours, spread = mean_std(within)
@@ -280,8 +288,8 @@ def changes(before: Mapping[str, Any], after: Mapping[str, Any]) -> str:
 def _p(chosen: Sequence[Record], other: Sequence[Record]) -> float | None:
     """p of the plain paired test between the validation scores on the splits that both have.
 
-    The paper chose on these very splits, so what they happened to be is no chance between its choice
-    and ours, and the correction for other splits that could have been drawn has no place here.
+    The paper chose on these very splits, so which splits were drawn cannot have made its choice differ
+    from ours, and a correction for that has no place here.
     """
     scores = [
         {r["key"].rpartition("/")[2]: r["scores"]["valid"]["balanced_accuracy"] for r in records}
