@@ -341,7 +341,7 @@ def test_stability_asks_for_finished_runs_again_only_if_all_are_there(
     entry = catalogue()["stability"] | {"methods": ["xgboost"], "datasets": ["colon"]}
     table = build_recipe(recipes.parse_recipe("stability", entry), results)
     [result] = table.shown
-    assert result.gap.reason == f"{telling} of 25 runs tell their features"
+    assert result.gap.reason == f"{telling} of 25 records list the selected features"
     assert result.gap.command == command.replace("reproduce", "reproduce stability")
 
 

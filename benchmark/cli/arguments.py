@@ -155,7 +155,7 @@ def own_columns(group: argparse._ActionsContainer) -> None:
         "--valid-size",
         type=share,
         metavar="SHARE",
-        help="of the rows outside the test part, those that validate (default 0.1)",
+        help="share of the rows outside the test part that validate (default 0.1)",
     )
     group.add_argument(
         "--min-class",
@@ -176,7 +176,7 @@ def own_columns(group: argparse._ActionsContainer) -> None:
     group.add_argument(
         "--encode",
         choices=["onehot"],
-        help="a column per category that a training row has, for columns of texts",
+        help="one column per category of the training rows, for columns of texts",
     )
 
 
@@ -201,7 +201,7 @@ def metric(sub: argparse.ArgumentParser) -> None:
         "--metric",
         choices=list(METRICS),
         default=first,
-        help=f"the score to show (default: {first})",
+        help=f"the score to show, and to rank by (default: {first})",
     )
 
 
@@ -251,8 +251,8 @@ def quick(sub: argparse.ArgumentParser) -> None:
         nargs="?",
         const=5,
         metavar="SPLITS",
-        help="a cheaper search: all settings on so many splits (default 5), then the best two on "
-        "all 25; tables say so. Searches that saw less are done again",
+        help="a cheaper search: all settings on this many splits (default 5), then the best two, three if "
+        "they tie, on all 25; tables say so. Searches that saw less are done again",
     )
 
 

@@ -82,7 +82,7 @@ def fidelity(arguments: argparse.Namespace) -> int:
 
 
 def fingerprint(arguments: argparse.Namespace) -> int:
-    """Run Lasso and RF on many ways to generate the synthetic data, and hold what they give against
+    """Run Lasso and RF on many ways to generate the synthetic data, and compare the results with
     Table 22: on the data behind a printed cell it would be equal in every digit. What was measured is
     kept in results/fingerprint, and the same command resumes. An hour or two on one core."""
     from benchmark.experiments import fingerprint as experiment

@@ -217,7 +217,9 @@ def parser() -> argparse.ArgumentParser:
     own.sampling(sub)
     sub.add_argument("--format", choices=["csv", "json"], default="csv")
 
-    sub = command("explain", own.explain, "why: nearest prototypes and selected features")
+    sub = command(
+        "explain", own.explain, "explain predictions: nearest prototypes and selected features"
+    )
     own.sampling(sub)
     sub.add_argument(
         "--sample", action="append", metavar="ID", help="only this one; may be repeated"

@@ -36,7 +36,7 @@ SETTINGS = {
 def data(arguments: argparse.Namespace) -> int:
     """Show which datasets are at hand and where they come from; get some of them by download;
     import a file that you have (checked against the registry, then copied into the cache); or check
-    whether they are the paper's: KNN has no randomness, so its printed cell is a fingerprint."""
+    whether they are the paper's: KNN has no randomness, so on the paper's data it gives every printed digit."""
     from benchmark.data import getting
     from benchmark.text import first_line, grid
 
@@ -83,8 +83,8 @@ def _check_data(names: list[str]) -> int:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Do the 25 runs of models on datasets, each with one setting, and print mean and standard deviation of
-    the test score. Runs that are finished already are not repeated."""
+    """Run models on datasets, 25 runs with one setting each, and print mean and standard deviation of the
+    test score. Runs that are finished already are not repeated."""
     from benchmark.runner.campaign import run_missing
     from benchmark.runner.summary import FORMATS, summarise
 
@@ -201,7 +201,7 @@ def _verdict(failing: int) -> str:
 def verify(arguments: argparse.Namespace) -> int:
     """Do recorded runs again and compare everything outside `meta`: scores, selection, hashes.
     Runs take the kernels that the records name, where this processor can, and then give the same
-    bits; in what else the machines differ is printed, too. With --jobs 0 the kernels are this
+    bits; other differences between the machines are printed. With --jobs 0 the kernels are this
     process's own."""
     from benchmark.runner.records import Problem, Store
     from benchmark.runner.verify import verify as compare

@@ -75,7 +75,7 @@ def _as_asked(built: Table, arguments: argparse.Namespace) -> str:
 def figure(arguments: argparse.Namespace) -> int:
     """Draw figures of the paper, and some that it does not have, from the records that exist; trains
     nothing. The paper's own numbers stand beside ours, and a grey note names what is missing. Exit
-    code 3 if the records do not allow to draw one, or if there are none."""
+    code 3 if the records are not enough to draw one, or if there are none."""
     from benchmark import figures
     from benchmark.progress import Progress
     from benchmark.runner.shipped import store_at

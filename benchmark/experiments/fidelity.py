@@ -36,7 +36,7 @@ SEEDS = {"train": 42, "test": 43}
 
 @dataclass(frozen=True)
 class Experiment:
-    """A method on one of its home tasks."""
+    """A method on a task of its own paper."""
 
     name: str
     model: str

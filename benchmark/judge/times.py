@@ -107,7 +107,7 @@ def to_markdown(found: Sequence[Order]) -> str:
         if o.swapped
     ]
     about = (
-        "Times were taken on other hardware, so a single one is neither right nor wrong. Compared is "
+        "Times were taken on other hardware, so a single one is neither right nor wrong. We compare only "
         "who is faster than whom; the last column is the median of the ratios."
     )
     lines = ["## Times: who is faster than whom", about, grid([head, *rows])]

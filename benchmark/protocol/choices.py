@@ -43,8 +43,8 @@ class Choice:
     model: str
     dataset: str
     method: str
-    """How the search went: one of EXACT, or cheaper, `quick` and `halving`, which older choices were
-    made by."""
+    """How the search went: one of EXACT, or a cheaper one: `quick`, or `halving`, which only older choices
+    have."""
     repeats: int
     folds: int
     splits: int

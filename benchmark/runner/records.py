@@ -128,7 +128,7 @@ class Store:
     """The records below one results folder, and the choices beside them.
 
     With `below`, the folder lies over other records, which are read and never written. One that
-    remembers reads every file once and makes every thing once. It is for those who read
+    remembers reads every file once and builds every table once. It is for those who read
     the same again and again, change none of it and leave the folder alone meanwhile.
     """
 

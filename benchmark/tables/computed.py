@@ -390,7 +390,7 @@ def _stability(table: Table, metric: Metric, store: Store) -> dict[Place, Result
         ]
         name = plan.cell.model if plan.cell else plan.method
         if len(cores) < stats.RUNS:
-            told = f"{len(cores)} of {stats.RUNS} runs tell their features"
+            told = f"{len(cores)} of {stats.RUNS} records list the selected features"
             # Runs that were done before features were told have to be done again, all 25 of them; what
             # is merely missing has not.
             again = "run --force" if len(good) == stats.RUNS else table.recipe.command

@@ -70,7 +70,7 @@ class Line:
 
     @property
     def verdict(self) -> Verdict:
-        """By the paper's rule. That a setting found by searching for the print gives it is said apart."""
+        """By the paper's rule. A setting that was found by searching for the printed number is told apart."""
         return self.ours["rule"].verdict
 
 

@@ -119,7 +119,11 @@ def _key(table: Table, paper: bool) -> str:
     ranked = ""
     if table.ranked[0]:
         ranked = f" Rank: mean over datasets (in brackets) among {len(table.ranked[0])} methods"
-        theirs = "; the paper's from its own cells of the same" if not table.fully_ranked else ""
+        theirs = (
+            "; the paper's, from its printed values of the same cells"
+            if not table.fully_ranked
+            else ""
+        )
         ranked += f"{theirs if paper else ''}."
     return (
         f"{beside}= equal as printed, ≈ equivalent, ≠ different, ? inconclusive, … fewer runs than "
