@@ -113,7 +113,9 @@ class Progress:
                 reason = first_line(record["error"]["message"])
                 self._print(f"{record['status']}: {record['key']}: {reason}")
             elif self.failures == 6:
-                self._print("more runs fail; `python -m benchmark status` lists them all")
+                self._print(
+                    "more runs fail; `python -m benchmark status` with their --results lists all"
+                )
         if self._bar:
             self._bar.update(self._task, advance=1, note=self._note(record))
 

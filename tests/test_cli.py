@@ -243,6 +243,22 @@ def test_arrays_are_kept_beside_the_record(cli, inside, tmp_path):
     assert not list(tmp_path.rglob("*.npz"))
 
 
+def test_an_option_that_is_given_twice_loses_nothing():
+    read = parser().parse_args
+    words = ["run", "--models", "knn", "--drop", "a", "--models", "svm,rf", "--drop", "b"]
+    found = read(words)
+    assert (found.models, found.drop) == (["knn", "svm", "rf"], ["a", "b"])
+    assert read(["run"]).drop == []  # and a default is not added to
+
+
+@pytest.mark.parametrize("option", ["--id", "--groups", "--split"])
+def test_of_two_columns_for_one_thing_neither_is_taken(option, capsys):
+    with pytest.raises(SystemExit):
+        parser().parse_args(["run", option, "a", option, "b"])
+    assert f"{option}: is given twice" in capsys.readouterr().err
+    assert parser().parse_args(["run", "--jobs", "1", "--jobs", "2"]).jobs == 2  # as everywhere
+
+
 def test_keeping_one_array_does_not_cost_another(inside, tmp_path):
     words = ("run", "--models", "rf:n_estimators=5", "--datasets", "syn1", "--repeats", "1", "--jobs",
              "0", "--results", tmp_path)  # fmt: skip

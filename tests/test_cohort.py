@@ -366,6 +366,11 @@ def test_gaps_and_categories_are_refused_unless_asked_for(tmp_path):
     assert "Unknown word for --impute 'mean'" in complaint(path, impute="mean")
     assert "Unknown word for --encode 'ordinal'" in complaint(path, encode="ordinal")
     assert "looks like an identifier" in complaint(path, drop=[], encode="onehot", impute="median")
+    # A slip, or a decimal comma, does not make categories of numbers.
+    for slip in (["unknown", *range(50, 109)], [f"{x},5" for x in range(60)]):
+        path = saved(tmp_path, gappy().assign(age=slip), "slip.csv")
+        found = complaint(path, drop=["sample", "s", "t"], encode="onehot")
+        assert "'age'" in found and "no category" in found and "identifier" not in found
     empty = saved(tmp_path, gappy().assign(s=np.nan), "empty.csv")
     assert "without any value: 's'" in complaint(empty, drop=["sample", "stage"], impute="median")
     rare = gappy().assign(s=[1.0, *[np.nan] * 59])
@@ -437,7 +442,7 @@ def test_features_of_categories_have_names(inside, tmp_path):
                   "--results", tmp_path / "own", "--to", tmp_path / "to", check=0)  # fmt: skip
     table = pd.read_csv(tmp_path / "to/features.csv")
     assert {"stage=I", "stage=IV", "s"} <= set(table["feature"])
-    assert "of 12 features with C=1000.0: that is no selection" in " ".join(done.stdout.split())
+    assert "of 12 features with C=1000.0: that is no selection" in " ".join(done.stderr.split())
 
 
 @pytest.mark.slow
@@ -457,7 +462,8 @@ def test_a_kept_model_fills_and_encodes_as_it_learnt(inside, tmp_path):
     assert "sample S3" in text.stdout
     about["columns"] = about["columns"][1:]
     (tmp_path / "model/model.json").write_text(json.dumps(about))
-    assert "do not fit each other" in inside("predict", tmp_path / "model", path, check=2).stderr
+    said = inside("predict", tmp_path / "model", path, check=2).stderr
+    assert "model.json was changed after it was written" in said
 
 
 def test_runs_on_a_fixed_test_set_are_ranked_but_not_tested(inside, tmp_path):

@@ -132,3 +132,6 @@ def test_predictions_name_patients_and_classes(patients, inside):
     assert (found["class"].to_numpy() == truth[found["id"]].to_numpy()).all()
     assert np.allclose(found["p_ill"] + found["p_well"], 1)
     assert set(found["predicted"]) == {"ill", "well"}
+    inside(*words("run", patients, "--models", "ridge", "--keep", "proba"), check=0)
+    names = sorted(path.name for path in (patients.parent / "own/predictions").glob("*.csv"))
+    assert len(names) == 2 and file.name in names  # another model's stay

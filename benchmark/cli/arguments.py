@@ -92,9 +92,35 @@ def share(text: str) -> float:
         raise argparse.ArgumentTypeError(f"must be a share such as 0.2, got {text!r}") from None
 
 
-def what(sub: argparse.ArgumentParser) -> None:
+class Adding(argparse._StoreAction):
+    """Of a list that is given twice, argparse would silently keep the last."""
+
+    def __call__(
+        self, _parser: Any, namespace: Any, values: Any, option_string: str | None = None
+    ) -> None:
+        given = vars(namespace).setdefault("_given", set())
+        again = self.dest in given and option_string is not None
+        given.add(self.dest)
+        self.take(namespace, values, again)
+
+    def take(self, namespace: Any, values: Any, again: bool) -> None:
+        if again and isinstance(values, list):
+            values = list(dict.fromkeys([*getattr(namespace, self.dest), *values]))
+        setattr(namespace, self.dest, values)
+
+
+class Once(Adding):
+    """Nobody can tell which of two columns was meant."""
+
+    def take(self, namespace: Any, values: Any, again: bool) -> None:
+        if again:
+            raise argparse.ArgumentError(self, "is given twice; which is meant?")
+        setattr(namespace, self.dest, values)
+
+
+def what(sub: argparse.ArgumentParser, models: str = "all") -> None:
     group = sub.add_argument_group("what to run")
-    group.add_argument("--models", type=names, help="e.g. knn,svm:kernel=poly (default: all)")
+    group.add_argument("--models", type=names, help=f"e.g. knn,svm:kernel=poly (default: {models})")
     group.add_argument(
         "--datasets", type=names, help="e.g. colon,syn1:generator=fixed (default: all)"
     )
@@ -131,10 +157,14 @@ def own_columns(group: argparse._ActionsContainer) -> None:
         "--drop", type=names, default=[], metavar="COLUMNS", help="columns of FILE to leave out"
     )
     group.add_argument(
-        "--id", metavar="COLUMN", help="the column of FILE that names the samples; no feature"
+        "--id",
+        action=Once,
+        metavar="COLUMN",
+        help="the column of FILE that names the samples; no feature",
     )
     group.add_argument(
         "--groups",
+        action=Once,
         metavar="COLUMN",
         help="rows that share a value, such as a patient's, stay in one part; no feature",
     )
@@ -148,6 +178,7 @@ def own_columns(group: argparse._ActionsContainer) -> None:
     )
     group.add_argument(
         "--split",
+        action=Once,
         metavar="COLUMN",
         help="the same within FILE: a column that says train or test; no feature",
     )

@@ -5,8 +5,10 @@ from __future__ import annotations
 import argparse
 import csv
 import io
+import json
 import textwrap
 from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -84,12 +86,17 @@ def features(arguments: argparse.Namespace) -> int:
         return FAILED if failed else GAPS
     write_atomic(arguments.to / "features.csv", to_csv(found).encode())
     for one, spec in zip(found, told, strict=True):
-        print(to_text(one, arguments.top), end="\n\n")
+        if arguments.format == "md":
+            print(to_text(one, arguments.top), end="\n\n")
         if sentence := unselective(one.selected, len(one.features), spec):
-            print(textwrap.fill(sentence, 100), end="\n\n")
+            say(textwrap.fill(sentence, 100))
         name = folder_name(f"features-{one.model}-{one.dataset}")
         with style.applied():
             style.save(drawing.draw(one), name, arguments.to)
+    if arguments.format == "csv":
+        print(to_csv(found), end="")
+    if arguments.format == "json":
+        print(json.dumps([asdict(one) for one in found], indent=1, allow_nan=False))
     say(f"Written to {arguments.to}: features.csv, and a figure per model and dataset.")
     return FAILED if failed else GAPS if silent or others else OK
 

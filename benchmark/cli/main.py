@@ -20,6 +20,7 @@ from typing import Any, NoReturn
 import benchmark
 from benchmark.cli import experiments, features, judge, listing, own, run, tables
 from benchmark.cli.arguments import (
+    Adding,
     budget,
     data_dir,
     how,
@@ -132,6 +133,10 @@ def _kept(arguments: argparse.Namespace | None) -> str:
 class Parser(argparse.ArgumentParser):
     """Answers a wrong word with the nearest right one, and no word at all with what there is."""
 
+    def __init__(self, *words: Any, **named: Any) -> None:
+        super().__init__(*words, **named)
+        self.register("action", None, Adding)
+
     def error(self, message: str) -> NoReturn:
         wrong = re.search(r"invalid choice: '([^']*)' \(choose from (.*)\)", message)
         if wrong:
@@ -204,7 +209,7 @@ def parser() -> argparse.ArgumentParser:
         "features",
         features.features,
         "which features selectors select, by name",
-        what,
+        lambda sub: what(sub, "protogate"),
         how,
         data_dir,
     )

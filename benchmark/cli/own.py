@@ -109,8 +109,8 @@ def rank(arguments: argparse.Namespace) -> int:
             )
     tell_failures(failures)
     found = ranking.build(wanted, store, against)
+    written = write(found, store, arguments.to)  # before a reader of our output has seen enough
     print(ranking.FORMATS[arguments.format](found))
-    written = write(found, store, arguments.to)
     say(f"Written to {arguments.to}: {', '.join(path.name for path in written)}.")
     return FAILED if failures else GAPS if found.missing else OK
 

@@ -140,7 +140,8 @@ def _tell_untuned(chosen: Sequence[tuple[Cell, Setting | None]], settings: str) 
         then = "default settings are used" if settings == "auto" else "they are left out"
         say(
             f"Not tuned, so {then}: {', '.join(names)}.\n"
-            f"`python -m benchmark tune` with the same words chooses settings by validation score."
+            f"`python -m benchmark tune --models ...` with the same options of the data chooses settings by "
+            f"validation score."
         )
 
 
@@ -158,6 +159,8 @@ def tune(arguments: argparse.Namespace) -> int:
     means = means_of(arguments, store_of(arguments, cells))
     require_search(cells)
     searched = [cell for cell in cells if cell.search]
+    if rest := dict.fromkeys(cell.entry.called for cell in cells if not cell.search):
+        say(f"Nothing to choose for {', '.join(rest)}: `run` does the runs.")
     choices, report = choose(searched, protocol, means, arguments.quick)
     rows, first = [], []
     for cell, choice in zip(searched, choices, strict=True):

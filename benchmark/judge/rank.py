@@ -294,7 +294,7 @@ def untuned(table: Table) -> str:
         return ""
     return (
         f"With default settings, because nothing was tuned: {', '.join(names)}. `python -m benchmark "
-        f"tune` with the same words chooses settings by validation score."
+        f"tune --models ...` with the same options of the data chooses settings by validation score."
     )
 
 

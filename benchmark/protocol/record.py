@@ -71,6 +71,7 @@ class Meta(TypedDict, total=False):
     seconds: dict[str, float | None]
     code: dict[str, Any]
     environment: dict[str, Any]
+    model_source: str
 
 
 class Record(TypedDict):

@@ -13,6 +13,7 @@ from benchmark.progress import Progress, say
 from benchmark.protocol import registry
 from benchmark.protocol.search import Plan, Record
 from benchmark.protocol.spec import FINAL_FAILURES, DataRef, RunSpec, UserError
+from benchmark.runner import machine
 from benchmark.runner.executor import Queue, by_data, run_batches
 from benchmark.runner.records import Problem, Store, refuse_mixed
 from benchmark.runner.worker import Limits
@@ -62,7 +63,15 @@ class Report:
 
 def finished(record: Record, retry: bool) -> bool:
     """Whether resuming leaves this record alone."""
-    return record["status"] == "ok" or record["status"] in FINAL_FAILURES or not retry
+    known = record["status"] == "ok" or record["status"] in FINAL_FAILURES or not retry
+    return known and not outdated(record)
+
+
+def outdated(record: Record) -> bool:
+    """Whether an own model's file was another one when this was run."""
+    made = record.get("meta", {}).get("model_source")
+    entry = registry.find_model(record["spec"]["model"]) if made else None
+    return entry is not None and machine.own_source(entry) not in (None, made)
 
 
 def run_missing(specs: Sequence[RunSpec], means: Means, title: str = "runs") -> Report:
@@ -77,7 +86,7 @@ def all_runs(specs: Sequence[RunSpec], means: Means) -> Plan[None]:
     one run goes first: if it raises an exception, so would the others, and it is told once."""
     first = specs[0]
     entry = registry.find_model(first.model)
-    if entry and entry.own and means.retry and not any(means.store.ok(spec.key) for spec in specs):
+    if entry and entry.own and means.retry and not any(_good(means, spec.key) for spec in specs):
         record = (yield [first])[first.key]
         if record["status"] == "error" and len(specs) > 1:
             say(
@@ -86,6 +95,12 @@ def all_runs(specs: Sequence[RunSpec], means: Means) -> Plan[None]:
             )
             return
     yield specs
+
+
+def _good(means: Means, key: str) -> Record | None:
+    """The record of a run that succeeded with the present code."""
+    record = means.store.ok(key)
+    return None if record is None or outdated(record) else record
 
 
 def carry_out(plans: Sequence[Plan[T]], means: Means, title: str) -> tuple[list[T | None], Report]:
@@ -112,7 +127,7 @@ def carry_out(plans: Sequence[Plan[T]], means: Means, title: str) -> tuple[list[
             kept = []
             for outcome in outcomes:
                 key = outcome.record["key"]
-                if not outcome.ok and (good := means.store.ok(key)) is not None:
+                if not outcome.ok and (good := _good(means, key)) is not None:
                     # Done again by --force or for its arrays: a failure takes nothing away.
                     status = outcome.record["status"]
                     say(f"{key} failed this time ({status}); the record that exists is kept.")
@@ -159,6 +174,8 @@ class _Campaign(Generic[T]):
         self.asked = 0
         self.looked: set[str] = set()
         """Datasets that were looked for already."""
+        self.edited: set[str] = set()
+        """Own models whose files have changed, each told once."""
 
     def begin(self) -> None:
         for batch in self.batches:
@@ -213,6 +230,11 @@ class _Campaign(Generic[T]):
             _set_aside(problem, means.store)
         if means.force:
             records = {key: record for key, record in records.items() if key in means.redone}
+        for model in {r["spec"]["model"] for r in records.values() if outdated(r)} - self.edited:
+            self.edited.add(model)
+            entry = registry.find_model(model)
+            called = entry.called if entry else model
+            say(f"{called}: its file has changed, so runs of the older one are done again.")
         return {key: r for key, r in records.items() if finished(r, means.retry)}
 
     def _to_be_done(self, key: str) -> bool:

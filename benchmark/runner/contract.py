@@ -78,10 +78,9 @@ def _findings(make: Callable[[], Any], n_classes: int) -> list[Finding]:
     model = points.ask("it can be made", make)
     if model is None:
         return points.found
-    parts = train, valid, test = made_up(n_classes)
+    train, valid, test = made_up(n_classes)
     if points.ask("fit", lambda: _fitted(model, train, valid)) is not None:
         predicted = _answers(points, model, test, n_classes)
-        points.ask("the data are left as they were", lambda: _unchanged(parts, n_classes))
         if predicted is not None:
             what = "the same seed gives the same predictions"
             points.ask(what, lambda: _repeat(make, n_classes, predicted))
@@ -114,7 +113,7 @@ RANKING = {
 
 
 def _repeat(make: Callable[[], Any], n_classes: int, first: Any) -> None:
-    """Raise unless another fit, on data that nobody changed, predicts as the first did."""
+    """Raise unless another fit predicts as the first did."""
     train, valid, test = made_up(n_classes)
     again = estimator.predict(_fitted(make(), train, valid), test.X, n_classes)[0]
     if not np.array_equal(first, again):
@@ -124,12 +123,6 @@ def _repeat(make: Callable[[], Any], n_classes: int, first: Any) -> None:
 def _fitted(model: Any, train: Part, valid: Part) -> Any:
     estimator.fit(model, train, valid)
     return model
-
-
-def _unchanged(parts: tuple[Part, ...], n_classes: int) -> None:
-    for part, before in zip(parts, made_up(n_classes), strict=True):
-        if not (np.array_equal(part.X, before.X) and np.array_equal(part.y, before.y)):
-            raise UserError("fit or predict changed X or y in place; copy them first")
 
 
 class _Points:

@@ -31,6 +31,8 @@ from benchmark.protocol.spec import (
 from benchmark.protocol.splits import Part, Split, make_split, scaled
 from benchmark.runner import estimator, machine, masked, metrics
 
+_SOURCES: dict[str, str | None] = {}
+
 
 def execute(spec: RunSpec, keep: Collection[str] = ()) -> Outcome:
     """Do one run. Never raises: a failure is an outcome too."""
@@ -49,7 +51,11 @@ def _recorded(spec: RunSpec, keep: Collection[str]) -> Outcome:
     }
     try:
         # Before isolated(), which seeds torch if it is loaded.
-        factory = registry.load_factory(registry.model(spec.model))
+        entry = registry.model(spec.model)
+        factory = registry.load_factory(entry)
+        # Of when it was first loaded here: the file may be edited while runs go on.
+        source = _SOURCES.setdefault(entry.class_path, machine.own_source(entry))
+        meta |= {"model_source": source} if source else {}
         with machine.isolated(spec.start), warnings.catch_warnings():
             warnings.simplefilter("ignore")
             outcome = _execute(spec, factory, keep, meta)

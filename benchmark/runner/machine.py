@@ -245,9 +245,8 @@ def source_hash(sources: Mapping[str, Path]) -> str:
 def model_source(entry: ModelEntry) -> str:
     """Hash of the module that a user's own model is in; of a package, all of its files."""
     module = entry.class_path.partition(":")[0]
-    # Workers look into the working folder too, last: see `_python_path` there.
     top = module.partition(".")[0]
-    found = PathFinder.find_spec(top, [*sys.path, str(Path.cwd())])
+    found = PathFinder.find_spec(top, _places())
     if found is None:
         raise UserError(
             f"The model {entry.name!r} needs the module {module!r}, which is not there."
@@ -263,6 +262,22 @@ def model_source(entry: ModelEntry) -> str:
         else {f"{top}.py": Path(str(found.origin))}
     )
     return digest([entry.class_path, source_hash(paths)])
+
+
+def own_source(entry: ModelEntry) -> str | None:
+    """The same of a model whose file its user edits; None of the project's own, and of an installed
+    library's, whose version the environment names."""
+    if not entry.own:
+        return None
+    found = PathFinder.find_spec(entry.class_path.partition(":")[0].partition(".")[0], _places())
+    if found is None or {"site-packages", "dist-packages"} & set(Path(str(found.origin)).parts):
+        return None
+    return model_source(entry)
+
+
+def _places() -> list[str]:
+    """Workers look into the working folder too, last: see `_python_path` there."""
+    return [*sys.path, str(Path.cwd())]
 
 
 def _git(root: Path, *words: str) -> str | None:

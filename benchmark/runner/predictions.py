@@ -12,26 +12,27 @@ import numpy as np
 
 from benchmark.data.load import load
 from benchmark.files import write_atomic
-from benchmark.protocol.spec import DataRef, RunSpec
+from benchmark.protocol.spec import RunSpec
 from benchmark.runner.records import Store
 
 
 def write(planned: Iterable[Sequence[RunSpec]], store: Store) -> list[Path]:
-    """One table per dataset: a row per model, split and test sample. Returns the files."""
-    by_data: dict[str, tuple[DataRef, list[_Kept]]] = {}
+    """One table per dataset and model: a row per split and test sample. Returns the files."""
+    by_cell: dict[str, list[_Kept]] = {}
     for specs in planned:
         for spec in specs:
             arrays = store.kept(spec.key)
             if "proba" in arrays:
-                by_data.setdefault(spec.data.folder, (spec.data, []))[1].append((spec, arrays))
-    return [_write(data, kept, store) for data, kept in by_data.values()]
+                name = f"{spec.data.folder}-{spec.model}-{spec.setting}"
+                by_cell.setdefault(name, []).append((spec, arrays))
+    return [_write(name, kept, store) for name, kept in by_cell.items()]
 
 
 _Kept = tuple[RunSpec, dict[str, Any]]
 
 
-def _write(ref: DataRef, kept: Sequence[_Kept], store: Store) -> Path:
-    data = load(ref)
+def _write(name: str, kept: Sequence[_Kept], store: Store) -> Path:
+    data = load(kept[0][0].data)
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     head = ["model", "setting", "repeat", "fold", "id", "class", "predicted"]
@@ -44,6 +45,6 @@ def _write(ref: DataRef, kept: Sequence[_Kept], store: Store) -> Path:
             numbers = ["" if np.isnan(p) else f"{p:.6g}" for p in shares]
             names = data.ids[row], data.classes[data.y[row]], data.classes[code]
             writer.writerow([spec.model, spec.setting, spec.repeat, spec.fold, *names, *numbers])
-    path = store.root / "predictions" / f"{ref.folder}.csv"
+    path = store.root / "predictions" / f"{name}.csv"
     write_atomic(path, text.getvalue().encode())
     return path

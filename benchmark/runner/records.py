@@ -370,7 +370,8 @@ def _is_folder(entry: os.DirEntry[str]) -> bool:
 
 
 def refuse_mixed(records: Iterable[dict[str, Any]]) -> None:
-    """Raise if runs on one dataset saw different data, or different rows on one split."""
+    """Raise if runs on one dataset saw different data, or different rows on one split, or if an own
+    model was edited between its runs."""
     seen: dict[tuple[str, str], dict[str, list[str]]] = defaultdict(lambda: defaultdict(list))
     for record in records:
         if record["status"] != "ok":
@@ -379,6 +380,9 @@ def refuse_mixed(records: Iterable[dict[str, Any]]) -> None:
         split = f"{label}, repeat {record['spec']['repeat']}, fold {record['spec']['fold']}"
         seen[label, "data"][record["data"]["sha256"]].append(record["key"])
         seen[split, "splits"][record["split"]["sha256"]].append(record["key"])
+        if made := record.get("meta", {}).get("model_source"):
+            model = f"{label}, {record['spec']['model']}"
+            seen[model, "code of the model"][made].append(record["key"])
     for (where, what), groups in seen.items():
         if len(groups) > 1:
             raise UserError(_mixed(where, what, groups))

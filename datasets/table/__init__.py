@@ -130,6 +130,11 @@ def read_new(
         ids = ids_of(str(path), frame, id, None)
     missing = [name for name in features if name not in frame.columns]
     if missing:
+        if samples and set(features) <= set(samples):
+            raise UserError(
+                f"{path} has a column per feature, and the model was fitted with --transpose: it takes "
+                f"tables with a row per feature, as it was fitted on."
+            )
         raise UserError(
             f"{path} has no {'column' if len(missing) == 1 else 'columns'} {listed(missing)}: "
             f"{len(missing)} of the {len(features)} features "

@@ -67,9 +67,9 @@ def numbers_of(
         if isinstance(dtype, np.dtype) and dtype.kind in "iuf":
             continue
         column, name = frame[name], str(name)
-        if pd.api.types.is_bool_dtype(column) and not column.isna().any():
+        if column.notna().any() and column.dropna().map(type).isin([bool, np.bool_]).all():
             flags.append(name)
-            columns[name] = column.astype(float)
+            columns[name] = column.astype(object).astype(float)
         elif not pd.api.types.is_numeric_dtype(column) or pd.api.types.is_complex_dtype(column):
             numbers = _parsed(column)
             (text if numbers is None else parsed).append(name)
@@ -122,6 +122,13 @@ def _categories(path: str, frame: pd.DataFrame) -> dict[str, tuple[str, ...]]:
     """The categories of every column, in order; a column of names has too many."""
     found = {str(n): tuple(sorted(set(_category_texts(frame[n]).dropna()))) for n in frame.columns}
     for name, levels in found.items():
+        commas = frame[name].astype(str).str.replace(",", ".").where(frame[name].notna())
+        if (numbers := _read_numbers(commas).notna().sum()) > frame[name].notna().sum() / 2:
+            raise UserError(
+                f"{name!r} of {path} has {counted(numbers, 'number')} among its texts, so it is no category "
+                f"(--encode onehot).{_example(frame[[name]])} Numbers have a decimal point; leave the "
+                f"column out with --drop if it is not needed."
+            )
         if len(levels) > min(MAX_CLASSES, max(2, len(frame) / 2)):
             raise UserError(
                 f"{name!r} of {path} has {len(levels)} different texts in {len(frame)} rows, too many for "

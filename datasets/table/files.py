@@ -25,7 +25,7 @@ from benchmark.text import counted
 from .labels import note_blanks
 from .names import GAPS, GAPS_OR_CLASSES, listed
 
-LARGE = 100e6
+LARGE = 10_000_000
 """Bytes from which a remark on the waiting time is due."""
 
 MAX_DENSE = 2e9

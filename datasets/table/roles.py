@@ -95,7 +95,13 @@ def ids_of(path: str, frame: pd.DataFrame, id: str, target: str | None) -> list[
             f"{path} has no column {id!r} with the samples' names besides the target. The columns are "
             f"{listed(frame.columns)}."
         )
-    names = [label(name) for name in frame.pop(id).to_list()]
+    column = frame.pop(id)
+    if empty := int(column.isna().sum()):
+        raise UserError(
+            f"{path} has {counted(empty, 'row')} of {len(column)} without {id!r}, which names the samples. "
+            f"Fill them in, or remove these rows."
+        )
+    names = [label(name) for name in column.to_list()]
     twice = (
         sorted({name for name in names if names.count(name) > 1})
         if len(set(names)) < len(names)
