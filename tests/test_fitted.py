@@ -95,7 +95,7 @@ def test_columns_are_found_by_name(folder, tmp_path):
     frame.drop(columns="patient").to_csv(tmp_path / "other.csv", index=False)
     other = fitted.new_samples(kept, tmp_path / "other.csv")
     assert np.array_equal(other.X, fitted.new_samples(kept, folder / "new.csv").X)
-    assert other.ids[:2] == ["1", "2"] and "'more'" in other.notes[0]
+    assert other.ids[:2] == ["1", "2"] and "'more'" in other.notes[1]
     frame.drop(columns=["gene3", "gene7"]).to_csv(tmp_path / "less.csv", index=False)
     with pytest.raises(UserError, match="no columns 'gene3', 'gene7': 2 of the 12 features"):
         fitted.new_samples(kept, tmp_path / "less.csv")

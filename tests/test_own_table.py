@@ -489,6 +489,9 @@ def test_rows_longer_than_the_header(tmp_path):
     path = saved(tmp_path, frame())
     path.write_text(path.read_text() + "1,2,3,well,5,6\n")
     assert "is ragged: line 32 has 6 values and the line of names has 4" in complaint(path)
+    for line in ("sep=;\n", "# exported today\n"):
+        path.write_text(line + frame().to_csv(index=False, sep=";"))
+        assert f"first line of {path} is '{line.strip()}'" in complaint(path)
     path.write_text("a,b,group\n" + "1,2,3,x\n1,2,3,y\n" * 10)
     assert "rows have more values than there are names" in complaint(path)
 
@@ -643,3 +646,11 @@ def test_refs_survive_the_way_through_json(tmp_path):
     again = RunSpec.from_dict(spec.to_dict())
     assert again.data == ref
     assert loading.load(DataRef(**vars(again.data))).X.shape == (30, 2)
+
+
+def test_classes_that_are_small_for_their_spelling_are_named(tmp_path):
+    path = tmp_path / "spelt.csv"
+    labels = ["Kein Tumor", "kein  Tumor", *["kein Tumor"] * 29, *["Tumor"] * 29]
+    pd.DataFrame({"gene": np.arange(60.0), "kind": labels}).to_csv(path, index=False)
+    with pytest.raises(UserError, match="'kein  Tumor', 'kein Tumor' differ only by case or blanks"):
+        benchmark.table(path, "kind")

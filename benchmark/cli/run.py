@@ -18,7 +18,7 @@ from benchmark.cli.codes import FAILED, GAPS, OK
 from benchmark.progress import say
 from benchmark.protocol import registry
 from benchmark.protocol.plan import Cell
-from benchmark.protocol.spec import RunSpec, UserError
+from benchmark.protocol.spec import NO_AUROC, RunSpec, UserError
 
 if TYPE_CHECKING:
     from benchmark.protocol.choices import Setting
@@ -107,6 +107,9 @@ def run(arguments: argparse.Namespace) -> int:
     if rows:
         print(FORMATS[arguments.format](rows))
     _tell_unselective(zip(rows, [specs[0] for _, _, specs in plan], strict=True))
+    for row in rows:
+        if arguments.metric == "auroc" and row["runs"] and row["auroc"] is None:
+            say(f"{row['model']} on {row['dataset']} has no AUROC: {NO_AUROC}.")
     if "proba" in arguments.keep:
         from benchmark.runner.predictions import write
 

@@ -286,14 +286,20 @@ def _tests(ranked: Ranked) -> str:
 
 
 def untuned(table: Table) -> str:
-    """Which cells have default settings, and how to choose others."""
+    """Which cells have default settings, how to choose others, and which were searched less."""
     names = [
         f"{r.method} on {r.dataset}" for r in table.shown if r.complete and "default" in r.note
     ]
+    cheaper = [
+        f"{r.method} on {r.dataset} ({r.note.removeprefix('settings ')})"
+        for r in table.shown
+        if r.complete and r.choice and not r.choice.by_rule
+    ]
+    told = f"By a cheaper search: {', '.join(cheaper)}. " if cheaper else ""
     if not names:
-        return ""
+        return told.strip()
     return (
-        f"With default settings, because nothing was tuned: {', '.join(names)}. `python -m benchmark "
+        f"{told}With default settings, because nothing was tuned: {', '.join(names)}. `python -m benchmark "
         f"tune --models ...` with the same options of the data chooses settings by validation score."
     )
 

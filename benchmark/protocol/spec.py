@@ -37,6 +37,8 @@ METRICS = {
     "auroc": "AUROC",
 }
 """Scores of a part: names in a record -> words, in the order of an exported table's columns."""
+NO_AUROC = "it needs probabilities or a decision function, and test rows of every class"
+"""Why an AUROC is undefined."""
 KEEP = ("proba", "selected")
 """Arrays of the test part that can be kept beside a record: probabilities, selected features."""
 

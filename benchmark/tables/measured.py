@@ -22,7 +22,7 @@ from benchmark.progress import say
 from benchmark.protocol import registry
 from benchmark.protocol.choices import EDITIONS, Choice, Setting
 from benchmark.protocol.plan import Cell, Protocol, keys_of
-from benchmark.protocol.spec import DataRef
+from benchmark.protocol.spec import NO_AUROC, DataRef
 from benchmark.protocol.stored import Damaged, or_told
 from benchmark.runner.records import Store, refuse_mixed
 from benchmark.tables import pairing
@@ -277,7 +277,8 @@ def _result(
     )
     gap = None
     if len(values) < planned:
-        gap = _gap(recipe, plan, failures, len(good), len(measured) - len(values), lost)
+        undefined = _undefined(metric, len(measured) - len(values))
+        gap = _gap(recipe, plan, failures, len(good), len(values), undefined, lost)
         if plan.cell and not found and not lost:
             gap = out_of_reach(plan.cell.data, dataset_in_use) or gap
     verdict = _verdict(result, gap, metric, plan, shared)
@@ -287,7 +288,13 @@ def _result(
 
 
 def _gap(
-    recipe: Recipe, plan: _Plan, failures: dict[str, int], good: int, undefined: int, lost: int
+    recipe: Recipe,
+    plan: _Plan,
+    failures: dict[str, int],
+    good: int,
+    defined: int,
+    undefined: str,
+    lost: int,
 ) -> Gap:
     """Why a cell is not complete, from what became of its runs."""
     kinds = ", ".join(f"{n} {kind}" for kind, n in sorted(failures.items()))
@@ -303,13 +310,21 @@ def _gap(
     parts = [
         kinds,
         f"{lost} unreadable" if lost else "",
-        f"{undefined} undefined" if undefined else "",
+        undefined,
         f"{absent} not run" if absent else "",
     ]
     if absent == planned:
         return Gap("not run", "not run yet", again)
     detail = ", ".join(filter(None, parts))
-    return Gap("incomplete", f"{good - undefined} of {planned} runs: {detail}", again)
+    return Gap(
+        "incomplete", f"{defined if plan.known else good} of {planned} runs: {detail}", again
+    )
+
+
+def _undefined(metric: Metric, count: int) -> str:
+    if not count:
+        return ""
+    return f"{count} undefined" + (f" ({NO_AUROC})" if metric.value.endswith(".auroc") else "")
 
 
 def _named(plan: _Plan) -> str:

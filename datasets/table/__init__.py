@@ -128,6 +128,8 @@ def read_new(
     ids = samples or [str(i) for i in range(1, len(frame) + 1)]
     if id is not None and id in frame.columns:
         ids = ids_of(str(path), frame, id, None)
+    elif id is not None and not samples:
+        notes.append(f"there is no column {id!r}, so samples are numbered by their rows")
     missing = [name for name in features if name not in frame.columns]
     if missing:
         if samples and set(features) <= set(samples):

@@ -130,6 +130,11 @@ def _separated(path: Path) -> tuple[str, list[str]]:
             f"{path} holds binary data, not text. Give it the ending of its own form, or save it as "
             f"text."
         )
+    first = header.decode("utf-8-sig", errors="replace").strip()
+    if first.lower().startswith(("sep=", "# ")):
+        raise UserError(
+            f"The first line of {path} is {first[:40]!r}, where the names of the columns belong. Remove it."
+        )
     separator = max(",;\t", key=header.decode("utf-8", errors="replace").count)
     # Read on its own, so that two columns of one name are seen: pandas renames the second.
     with opener(path, "rt", encoding="utf-8-sig", newline="") as lines:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -50,14 +50,17 @@ def note_blanks(written: pd.Series[Any], notes: list[str]) -> None:
 
 def note_alike(y: pd.Series[Any], notes: list[str]) -> None:
     """Name labels that may be one class in two spellings; nobody but the user knows."""
+    notes += [
+        f"labels that differ only by case or blanks are different classes: {listed(texts)}"
+        for texts in _alike(y.unique())
+    ]
+
+
+def _alike(labels: Iterable[Any]) -> list[list[str]]:
     spellings: dict[str, list[str]] = {}
-    for text in sorted(label for label in y.unique() if isinstance(label, str)):
+    for text in sorted(label for label in labels if isinstance(label, str)):
         spellings.setdefault(" ".join(text.casefold().split()), []).append(text)
-    for texts in spellings.values():
-        if len(texts) > 1:
-            notes.append(
-                f"labels that differ only by case or blanks are different classes: {listed(texts)}"
-            )
+    return [texts for texts in spellings.values() if len(texts) > 1]
 
 
 def check_labels(path: str, target: str, y: pd.Series[Any]) -> None:
@@ -112,9 +115,13 @@ def check_folds(
         remedies = [f"Leave them out with --min-class {least}", "merge them"]
         if folds and fewer:
             remedies.append("ask for fewer folds with --folds")
+        one = "".join(
+            f" {listed(texts)} differ only by case or blanks: are they one class?"
+            for texts in _alike(sizes)
+        )
         raise UserError(
             f"{need} {least} rows of every class; {target!r} of {path} has {counted(len(small), 'class')} "
-            f"with fewer ({shown}). {', '.join(remedies[:-1])}, or {remedies[-1]}."
+            f"with fewer ({shown}).{one} {', '.join(remedies[:-1])}, or {remedies[-1]}."
         )
     n = sum(sizes.values())
     found = _n_valid(n, folds, valid_size)

@@ -74,8 +74,8 @@ function sides(paper, cell) {
   return h("dl.sides", {},
     paper && side("Paper", number(paper)),
     side(data.rank ? "Mean and standard deviation" : "Ours", cell.value && [number(cell.value), cell.unconverged && ` ${data.flag.mark}`], n),
-    interval && side("95 % interval of the mean", `${interval[0]} – ${interval[1]}`,
-      interval.length > 2 && `${interval[2]} – ${interval[3]} if the rows that runs share are allowed for`));
+    interval && side("95 % interval of the mean", interval.slice(-2).join(" – "),
+      interval.length > 2 && `${interval[0]} – ${interval[1]} if these runs shared no rows`));
 }
 
 function doubt(id) {

@@ -208,7 +208,7 @@ function cellTip(table, cell) {
     `${nameOf(table, cell)}${editionOf(table, cell)}`,
     printed && `paper ${plain(printed.value)}`,
     cell.value && `ours ${plain(cell.value)}, ${n}`,
-    cell.interval && `95 % interval of the mean ${cell.interval[0]} to ${cell.interval[1]}`,
+    cell.interval && `95 % interval of the mean ${cell.interval.slice(-2).join(" to ")}`,
     cell.within && COMPARED.includes(cell.word) && `agrees to within ± ${cell.within}`,
     verdictOf(cell) && `${symbol(cell.word)} ${cell.word}: ${cell.why}`,
     cell.unconverged && `${data.flag.mark} ${cell.unconverged}`,
