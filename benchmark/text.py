@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from typing import Any
 
 DIM, PLAIN = "\ue000", "\ue001"
 """Stand for the terminal's codes for grey text and its end, which only cli/terminal.py may write."""
@@ -33,6 +36,15 @@ def counted(number: int, noun: str) -> str:
     """`1 column`, `2 columns`, `3 classes`."""
     ending = "" if number == 1 else "es" if noun.endswith("s") else "s"
     return f"{number} {noun}{ending}"
+
+
+def csv_text(head: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
+    """A table as CSV, without the last end of line."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(head)
+    writer.writerows(rows)
+    return text.getvalue().removesuffix("\n")
 
 
 def grid(lines: Sequence[Sequence[str]]) -> str:

@@ -652,5 +652,7 @@ def test_classes_that_are_small_for_their_spelling_are_named(tmp_path):
     path = tmp_path / "spelt.csv"
     labels = ["Kein Tumor", "kein  Tumor", *["kein Tumor"] * 29, *["Tumor"] * 29]
     pd.DataFrame({"gene": np.arange(60.0), "kind": labels}).to_csv(path, index=False)
-    with pytest.raises(UserError, match="'kein  Tumor', 'kein Tumor' differ only by case or blanks"):
+    with pytest.raises(
+        UserError, match="'kein  Tumor', 'kein Tumor' differ only by case or blanks"
+    ):
         benchmark.table(path, "kind")

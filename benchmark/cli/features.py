@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import csv
-import io
 import json
 import textwrap
 from collections.abc import Sequence
@@ -26,7 +24,7 @@ from benchmark.cli.codes import FAILED, GAPS, OK
 from benchmark.files import write_atomic
 from benchmark.progress import say
 from benchmark.protocol.spec import UserError, folder_name
-from benchmark.text import grid, visible
+from benchmark.text import csv_text, grid, visible
 
 if TYPE_CHECKING:
     from benchmark.judge.features import Selection
@@ -124,14 +122,22 @@ def to_text(found: Selection, top: int) -> str:
 
 def to_csv(found: Sequence[Selection]) -> str:
     """A row per model, feature and class, and one for all classes, whose name is empty."""
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(
-        ["model", "dataset", "feature", "class", "share", "runs", "of_runs", "chance", "stability"]
-    )
-    for one in found:
-        for feature in one.features:
-            for name, share in {"": feature.share, **feature.by_class}.items():
-                head = [one.model, one.dataset, feature.feature, name, f"{share:.6g}"]
-                writer.writerow([*head, feature.runs, one.runs, f"{one.chance:.6g}", one.stability])
-    return text.getvalue()
+    rows = [
+        [one.model, one.dataset, feature.feature, name, f"{share:.6g}", feature.runs, one.runs]
+        + [f"{one.chance:.6g}", one.stability]
+        for one in found
+        for feature in one.features
+        for name, share in {"": feature.share, **feature.by_class}.items()
+    ]
+    head = [
+        "model",
+        "dataset",
+        "feature",
+        "class",
+        "share",
+        "runs",
+        "of_runs",
+        "chance",
+        "stability",
+    ]
+    return csv_text(head, rows) + "\n"

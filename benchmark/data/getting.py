@@ -37,10 +37,6 @@ class Status:
     """One row of `benchmark data status`."""
 
     name: str
-    label: str
-    group: str
-    shape: tuple[int, int]
-    classes: int
     state: Literal["ready", "downloadable", "missing", "failed"]
     detail: str
     """Where it is, or what to do."""
@@ -58,23 +54,13 @@ def status(names: Iterable[str] | None = None) -> list[Status]:
         entry = datasets()[name]
         location = locate(name)
         if location:
-            rows.append(_status(entry, "ready", location.source))
+            rows.append(Status(name, "ready", location.source))
         elif downloadable(entry):
-            rows.append(_status(entry, "downloadable", f"python -m benchmark data get {name}"))
+            rows.append(Status(name, "downloadable", f"python -m benchmark data get {name}"))
         else:
             needs = f"needs {needed(entry)}; `python -m benchmark data get {name}` tells how"
-            rows.append(_status(entry, "missing", needs))
+            rows.append(Status(name, "missing", needs))
     return rows
-
-
-def _status(
-    entry: DatasetEntry,
-    state: Literal["ready", "downloadable", "missing", "failed"],
-    detail: str,
-) -> Status:
-    return Status(
-        entry.name, entry.label, entry.group, entry.shape, len(entry.classes), state, detail
-    )
 
 
 def get(names: Iterable[str], progress: Callable[[Status], None] = lambda _: None) -> list[Status]:
@@ -87,9 +73,9 @@ def get(names: Iterable[str], progress: Callable[[Status], None] = lambda _: Non
         try:
             location = locate(name) or fetch(entry, progress=sys.stderr.isatty())
             read(entry, location, {})
-            rows.append(_status(entry, "ready", location.source))
+            rows.append(Status(name, "ready", location.source))
         except UserError as error:
-            rows.append(_status(entry, "failed", str(error)))
+            rows.append(Status(name, "failed", str(error)))
         progress(rows[-1])
     return rows
 

@@ -7,12 +7,9 @@ pairwise tests and the page are the ones that exist already.
 
 from __future__ import annotations
 
-import csv
-import io
 import json
-import statistics
 import textwrap
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -22,13 +19,14 @@ from benchmark.judge.ranks import LEVEL, Ranking, rank, shown_p
 from benchmark.protocol.plan import Cell, Protocol, told_apart
 from benchmark.protocol.spec import METRICS, DataRef, RunSpec, UserError
 from benchmark.runner.campaign import Means, Report, all_runs, carry_out, finished
+from benchmark.runner.costs import Costs
 from benchmark.runner.records import Store
 from benchmark.tables import statistics as stats
 from benchmark.tables.build import build_recipe
 from benchmark.tables.measured import sources
 from benchmark.tables.recipes import Metric, Recipe, Rule, Source
 from benchmark.tables.table import Result, Table
-from benchmark.text import grid, mean_std
+from benchmark.text import csv_text, grid, mean_std
 
 PAPER = "paper"
 """Among the models, a word for the 17 methods of the paper."""
@@ -126,8 +124,8 @@ def run_missing(wanted: Recipe, means: Means, named: Collection[str]) -> Report:
         if (setting := means.store.setting(cell, *sources("auto", cell))) is not None
     ]
     missing = [(cell, specs) for cell, specs in planned if _unfinished(cell, specs, means)]
-    seconds = _seconds_per_run()
-    missing.sort(key=lambda one: (not one[0].entry.own, seconds(one[0])))
+    costs = Costs(means.store)
+    missing.sort(key=lambda one: (not one[0].entry.own, costs.per_run(one[0]) or 0.0))
     if not missing:
         return Report()
     _, report = carry_out([all_runs(specs, means) for _, specs in missing], means, "runs")
@@ -139,18 +137,6 @@ def _unfinished(cell: Cell, specs: Sequence[RunSpec], means: Means) -> bool:
     records, _ = means.store.find([spec.key for spec in specs])
     done = [record for record in records.values() if finished(record, means.retry)]
     return len(done) < len(specs) or (means.force and cell.own)
-
-
-def _seconds_per_run() -> Callable[[Cell], float]:
-    """What a run of a shipped model took, whatever the data: enough to put the cheap ones first."""
-    from benchmark.runner.shipped import Shipped
-
-    taken: dict[str, list[float]] = {}
-    for row in Shipped().rows():
-        if row["seconds"] is not None:
-            taken.setdefault(row["model"], []).append(row["seconds"])
-    medians = {model: statistics.median(values) for model, values in taken.items()}
-    return lambda cell: medians.get(cell.entry.name, 0.0)
 
 
 # The ranking --------------------------------------------------------------------------------------
@@ -331,12 +317,8 @@ def to_json(ranked: Ranked) -> str:
 
 
 def to_csv(ranked: Ranked) -> str:
-    text = io.StringIO()
     rows = [asdict(one) for one in ranked.standings]
-    writer = csv.DictWriter(text, list(rows[0]), lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(rows)
-    return text.getvalue().rstrip("\n")
+    return csv_text(list(rows[0]), [list(row.values()) for row in rows])
 
 
 FORMATS = {"text": to_text, "json": to_json, "csv": to_csv}

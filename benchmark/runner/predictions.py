@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
@@ -14,6 +12,7 @@ from benchmark.data.load import load
 from benchmark.files import write_atomic
 from benchmark.protocol.spec import RunSpec
 from benchmark.runner.records import Store
+from benchmark.text import csv_text
 
 
 def write(planned: Iterable[Sequence[RunSpec]], store: Store) -> list[Path]:
@@ -33,10 +32,8 @@ _Kept = tuple[RunSpec, dict[str, Any]]
 
 def _write(name: str, kept: Sequence[_Kept], store: Store) -> Path:
     data = load(kept[0][0].data)
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
     head = ["model", "setting", "repeat", "fold", "id", "class", "predicted"]
-    writer.writerow([*head, *(f"p_{name}" for name in data.classes)])
+    lines = []
     for spec, arrays in kept:
         rows, proba, predicted = arrays["rows"], arrays["proba"], arrays["predicted"]
         if proba.shape[1] == 0:  # a model without probabilities
@@ -44,7 +41,8 @@ def _write(name: str, kept: Sequence[_Kept], store: Store) -> Path:
         for row, code, shares in zip(rows, predicted, proba, strict=True):
             numbers = ["" if np.isnan(p) else f"{p:.6g}" for p in shares]
             names = data.ids[row], data.classes[data.y[row]], data.classes[code]
-            writer.writerow([spec.model, spec.setting, spec.repeat, spec.fold, *names, *numbers])
+            lines.append([spec.model, spec.setting, spec.repeat, spec.fold, *names, *numbers])
+    text = csv_text([*head, *(f"p_{name}" for name in data.classes)], lines) + "\n"
     path = store.root / "predictions" / f"{name}.csv"
-    write_atomic(path, text.getvalue().encode())
+    write_atomic(path, text.encode())
     return path

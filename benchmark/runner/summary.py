@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 import statistics
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from benchmark.protocol.spec import METRICS, RunSpec
-from benchmark.text import grid, mean_std
+from benchmark.text import csv_text, grid, mean_std
 
 Row = dict[str, Any]
 
@@ -69,13 +67,9 @@ def to_json(rows: Sequence[Row]) -> str:
 
 
 def to_csv(rows: Sequence[Row]) -> str:
-    text = io.StringIO()
     score = _metric(rows[0])
     columns = ["model", "dataset", "settings", "runs", score, "std", "selected_features"]
-    writer = csv.DictWriter(text, columns, extrasaction="ignore", lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(rows)
-    return text.getvalue().rstrip("\n")
+    return csv_text(columns, [[row[name] for name in columns] for row in rows])
 
 
 def to_markdown(rows: Sequence[Row]) -> str:

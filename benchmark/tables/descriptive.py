@@ -5,8 +5,6 @@ Ours come from the registries: the datasets as every loader checks them, the sea
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 import textwrap
 from collections.abc import Callable, Sequence
@@ -17,7 +15,7 @@ from benchmark import paper
 from benchmark.protocol import registry
 from benchmark.protocol.registry import ModelEntry
 from benchmark.protocol.spec import DataRef, UserError
-from benchmark.text import columns, grid
+from benchmark.text import columns, csv_text, grid
 
 TITLES = {
     5: "Table 5. Seven real HDLSS datasets",
@@ -165,21 +163,11 @@ def to_markdown(number: int, found: Sequence[Fact]) -> str:
 
 
 def to_csv(number: int, found: Sequence[Fact]) -> str:
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(["table", "place", "what", "paper", "ours", "same"])
-    for f in found:
-        writer.writerow(
-            [
-                number,
-                f.place,
-                f.what,
-                f.paper,
-                f.ours,
-                "" if f.same is None else str(f.same).lower(),
-            ]
-        )
-    return text.getvalue().rstrip("\n")
+    rows = [
+        [number, f.place, f.what, f.paper, f.ours, "" if f.same is None else str(f.same).lower()]
+        for f in found
+    ]
+    return csv_text(["table", "place", "what", "paper", "ours", "same"], rows)
 
 
 def to_json(number: int, found: Sequence[Fact]) -> str:

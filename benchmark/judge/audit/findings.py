@@ -6,8 +6,6 @@ so that it can be tried on a sheet with a known error in it.
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -16,7 +14,7 @@ from functools import cache
 
 from benchmark import paper
 from benchmark.paper import Printed
-from benchmark.text import grid, mean_std
+from benchmark.text import csv_text, grid, mean_std
 
 HOLDS, FAILS, OPEN = "holds", "does not hold", "cannot tell"
 VERDICTS = (HOLDS, FAILS, OPEN)
@@ -192,13 +190,12 @@ def cell_name(place: Key) -> str:
 
 
 def to_csv(findings: Sequence[Finding]) -> str:
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(["id", "table", "where", "claim", "found", "verdict", "why", "cells"])
-    for f in findings:
-        cells = "; ".join(map(cell_name, f.cells))
-        writer.writerow([f.id, f.table or "", f.where, f.claim, f.found, f.verdict, f.why, cells])
-    return text.getvalue().rstrip("\n")
+    rows = [
+        [f.id, f.table or "", f.where, f.claim, f.found, f.verdict, f.why]
+        + ["; ".join(map(cell_name, f.cells))]
+        for f in findings
+    ]
+    return csv_text(["id", "table", "where", "claim", "found", "verdict", "why", "cells"], rows)
 
 
 def to_json(findings: Sequence[Finding]) -> str:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 import textwrap
 from collections import Counter
@@ -26,7 +24,7 @@ from benchmark.judge.causes.find import (
 from benchmark.judge.causes.tried import FEWEST, LEVEL
 from benchmark.judge.cells.render import shown_value
 from benchmark.protocol.registry import label
-from benchmark.text import columns, grid
+from benchmark.text import columns, csv_text, grid
 
 ABOUT = {
     RECOVERED: "settings outside the rule or the grid that give every printed digit, or a rank that they change",
@@ -139,14 +137,9 @@ def to_json(found: Sequence[Cause]) -> str:
 
 
 def to_csv(found: Sequence[Cause]) -> str:
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(["table", "method", "dataset", "metric", "kind", "register", "text", "tried"])
-    for cause in found:
-        writer.writerow(
-            [*place_of(cause.line), cause.kind, cause.register, cause.text, len(cause.tried)]
-        )
-    return text.getvalue().rstrip("\n")
+    rows = [[*place_of(c.line), c.kind, c.register, c.text, len(c.tried)] for c in found]
+    head = ["table", "method", "dataset", "metric", "kind", "register", "text", "tried"]
+    return csv_text(head, rows)
 
 
 FORMATS = {"text": to_text, "md": to_markdown, "csv": to_csv, "json": to_json}

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 import textwrap
 from collections import Counter
@@ -18,7 +16,7 @@ from benchmark.protocol.registry import label
 from benchmark.tables.convergence import MARK
 from benchmark.tables.pairing import Rho
 from benchmark.tables.statistics import RUNS
-from benchmark.text import columns, grid, mean_std
+from benchmark.text import columns, csv_text, grid, mean_std
 
 LEGEND = (
     (
@@ -256,7 +254,7 @@ def _gaps(lines: Sequence[Line]) -> list[str]:
 
 COLUMNS = (
     *("table", "method", "dataset", "metric", "edition", "mean", "std", "n"),
-    *("paper_mean", "paper_std", "difference", "low", "high", "within", "margin", "rho"),
+    *("paper_mean", "paper_std", "difference", "low", "high", "within", "margin", "rho", "seed"),
     *("verdict", "unpaired", "why", "finding"),
     "failed_convergence",
 )
@@ -264,35 +262,21 @@ COLUMNS = (
 
 def to_csv(lines: Sequence[Line]) -> str:
     """One line per cell and edition."""
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(COLUMNS)
+    rows = []
     for line in lines:
         cell = line.printed
         for edition, ours in line.ours.items():
             verdict = ours.verdict
             numbers = (ours.mean, ours.std, ours.n, cell.mean, cell.std)
-            low, high = verdict.interval or (None, None)
-            tests = (
-                verdict.difference,
-                low,
-                high,
-                verdict.within,
-                verdict.margin,
-                verdict.shared.rho,
-            )
-            writer.writerow(
+            interval = verdict.interval or (None, None)
+            tests = verdict.difference, *interval, verdict.within, verdict.margin
+            rows.append(
                 [cell.table, cell.method, cell.dataset, cell.metric, edition]
-                + [_number(x) for x in (*numbers, *tests)]
-                + [
-                    verdict.word,
-                    verdict.unpaired,
-                    verdict.why,
-                    line.finding.id if line.finding else "",
-                ]
-                + [str(ours.unconverged or "")]
+                + [_number(x) for x in (*numbers, *tests, verdict.shared.rho, verdict.shared.seed)]
+                + [verdict.word, verdict.unpaired, verdict.why]
+                + [line.finding.id if line.finding else "", str(ours.unconverged or "")]
             )
-    return text.getvalue().rstrip("\n")
+    return csv_text(COLUMNS, rows)
 
 
 def _number(value: float | None) -> str:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 import textwrap
 from collections import Counter
@@ -15,7 +13,7 @@ from benchmark.judge.audit.findings import FAILS, HOLDS
 from benchmark.judge.claims.check import TOO_FEW, WORDS, Claim, Outcome
 from benchmark.judge.claims.evidence import DRAWS, RUNS
 from benchmark.protocol.choices import EDITION_NAMES, EDITIONS
-from benchmark.text import grid
+from benchmark.text import csv_text, grid
 
 LEGEND = (
     (
@@ -181,19 +179,16 @@ COLUMNS = (
 
 def to_csv(claims: Sequence[Claim], _answer: Answer | None = None) -> str:
     """One line per claim and side: the paper's cells, and each edition of ours."""
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(COLUMNS)
-    for claim in claims:
-        s = claim.statement
-        for side, o in _sides(claim).items():
-            writer.writerow(
-                [s.id, s.topic, s.where, s.claim, side, o.word]
-                + ["" if o.support is None else f"{o.support:.4g}", o.true, o.known, o.comparisons]
-                + [o.evidence, " ".join(o.datasets), " ".join(o.methods), o.missing]
-                + [s.reading, " ".join(s.audit), " ".join(claim.doubts)]
-            )
-    return text.getvalue().rstrip("\n")
+    rows = [
+        [s.id, s.topic, s.where, s.claim, side, o.word]
+        + ["" if o.support is None else f"{o.support:.4g}", o.true, o.known, o.comparisons]
+        + [o.evidence, " ".join(o.datasets), " ".join(o.methods), o.missing]
+        + [s.reading, " ".join(s.audit), " ".join(claim.doubts)]
+        for claim in claims
+        for s in [claim.statement]
+        for side, o in _sides(claim).items()
+    ]
+    return csv_text(COLUMNS, rows)
 
 
 def to_json(claims: Sequence[Claim], answer: Answer | None = None) -> str:
