@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 from benchmark.tables.convergence import MARK
 from benchmark.tables.recipes import Metric
-from benchmark.tables.render.words import DASH, MARKS, heading, rank_text
+from benchmark.tables.render.words import DASH, DASHES, MARKS, has_dashes, heading, rank_text
 from benchmark.tables.table import Result, Row, Table
 from benchmark.text import DIM, PLAIN
 
@@ -46,6 +46,8 @@ def to_terminal(table: Table, paper: bool = True, grey: bool = False) -> str:
     if shown:
         parts += _blocks(lines, heads, grey)
     told = [_key(table, paper)] if shown else []
+    if paper and has_dashes(table):
+        told.append(DASHES)
     parts += [textwrap.fill(text, WIDTH) for text in (*told, *_silent(table, shown, paper))]
     return "\n\n".join(parts)
 

@@ -123,9 +123,7 @@ def legend(table: Table) -> str:
         return "  \n".join(lines)
     if table.recipe.paper is not None:
         lines[0] += f" Against the paper: {VERDICTS}."
-        if any(
-            r.printed and r.printed.mean is None and r.verdict.word in JUDGED for r in table.shown
-        ):
+        if has_dashes(table):
             lines[0] += f" {DASHES}"
         if any(row.method.startswith("protogate") for row in table.rows) and any(
             dataset in paper.DATASETS for dataset in table.recipe.datasets
@@ -143,6 +141,13 @@ def legend(table: Table) -> str:
         lines.append(ranking_text(table))
         lines += about_paper_ranks(table)
     return "  \n".join(lines)
+
+
+def has_dashes(table: Table) -> bool:
+    """Whether a result of ours stands beside a dash of the paper."""
+    return any(
+        r.printed and r.printed.mean is None and r.verdict.word in JUDGED for r in table.shown
+    )
 
 
 def ranking_text(table: Table) -> str:
