@@ -71,6 +71,8 @@ campaign: .venv/.installed ## The runs behind the shipped tables
 	-$(TUNE) --models stg --datasets $(REAL) --quick
 	-$(RUN) --models tabnet:lambda_sparse=0.5:lr=0.003,realx:class_weight=balanced --datasets colon
 	-$(TUNE) --models realx --datasets $(TABULAR) --quick
+	-$(RUN) --models tabnet:valid_loss=double-softmax,protogate:clip=null,protogate:lam_local=0.002507 --datasets colon
+	-$(RUN) --models lightgbm:n_estimators=200 --datasets $(REAL)
 	-$(RUN) --models realx:steps=50,realx:steps=100,realx:steps=200 --datasets $(TABULAR)
 	-$(RUN) --models mlp:lr=0.001,mlp:lr=0.0027315368221841104,realx:drift=true --datasets vehicle,mfeat-fourier,100-plants-texture
 	-$(RUN) --models protogate:k=1,protogate:k=5 --datasets vehicle,mfeat-fourier,100-plants-texture
@@ -86,6 +88,7 @@ campaign: .venv/.installed ## The runs behind the shipped tables
 	-$(TUNE) --models lspin,llspin --datasets lung,prostate,toxicity --quick
 	-$(TUNE) --models protogate-global,protogate-local --datasets $(REAL) --quick
 	-$(RUN) --models realx:drift=true --datasets $(REAL)
+	-$(RUN) --models invase:steps=10000 --datasets colon
 	-$(RUN) --models protogate:k=3 --datasets prostate,toxicity
 	-$(TUNE) --models lasso --datasets cnae-9
 	-$(TUNE) --models realx,tabnet,l2x,invase --datasets $(FIXED) --quick
