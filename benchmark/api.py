@@ -126,8 +126,8 @@ def _store(results: Path | str | None) -> Store:
 
 
 def _datasets(datasets: Data | Sequence[Data], protocol: Protocol | None = None) -> list[DataRef]:
-    """What is named, with own tables that allow these splits; without a protocol, the paper's, which
-    nobody can change."""
+    """The datasets named. Own tables are checked for these splits; without a protocol for the paper's, where
+    the caller has no option to change them."""
     found = [_data(one) for one in _listed(datasets)]
     if not found:
         raise UserError("Name a dataset, such as 'colon', or give a table of your own.")

@@ -102,8 +102,8 @@ def test_recovered_settings_are_counted_apart(results):  # noqa: F811
     assert found.counts["accuracies"].words == {"different": 1}
     assert found.recovered == Recovered(tried=1, equal=1, by_rule=0)
     assert found.sentences[1].endswith(
-        "For 1 cell a search for them found settings that give every printed digit; validation chooses "
-        "0 of these."
+        "For 1 cell, searching for the printed number turned up settings that give every digit of it; "
+        "validation chooses 0 of these."
     )
 
 

@@ -422,7 +422,7 @@ def test_markdown_is_totals_then_what_was_compared(lines):
     text = ledger_render.render(lines, "md")
     assert "Accuracies, 2 distinct ones by the paper's rule: 1 equal, 0 equivalent, 1 diff" in text
     assert (
-        "For 1 cell a search for them found settings that give every" in text
+        "For 1 cell, searching for the printed number turned up settings" in text
         and "All 648 printed cells" in text
     )
     assert text.index("| all ") < text.index("90 % interval") < text.index("## Table 2")

@@ -410,8 +410,8 @@ def test_force_does_each_run_once(tmp_path):
     plain = Means(Store(tmp_path), jobs=0)
     tune([cell()], Protocol(2, 5), plain, quick=5)
     forced = Means(Store(tmp_path), jobs=0, force=True)
-    tune([cell()], Protocol(2, 5), forced, quick=5)
-    assert len(forced.redone) == len(list((tmp_path / "runs").rglob("*.json")))
+    _, report = tune([cell()], Protocol(2, 5), forced, quick=5)
+    assert report.done == len(list((tmp_path / "runs").rglob("*.json")))
 
 
 def test_mixed_data_are_refused(tmp_path):

@@ -156,7 +156,7 @@ def fitting(sub: argparse.ArgumentParser) -> None:
 def fit(arguments: argparse.Namespace) -> int:
     """Fit one model on a table and keep it in a folder, with scaler, class and feature names. What
     `tune` has chosen for the table is used, with the settings that are named, else the registry's.
-    A tenth of the rows chooses the checkpoint; how well it does on new samples, `run` tells. Rows of
+    A tenth of the rows, or what --valid-size says, chooses the checkpoint; how well it does on new samples, `run` tells. Rows of
     an external test set are not trained on."""
     from benchmark.data.load import load, own_table
     from benchmark.protocol.registry import model_ref

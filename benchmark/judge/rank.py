@@ -109,8 +109,8 @@ def recipe(
 def run_missing(wanted: Recipe, means: Means, named: Collection[str]) -> Report:
     """Do what a ranking is missing, as far as the deadline allows: cells that cost little first.
 
-    Shipped models on shipped data are run only where they are `named`: the word for all of them asks
-    for their records, and some of these are missing because they take days.
+    Shipped models on shipped data are run only where they are `named`: `paper` asks for the records of its
+    methods, and some of these are missing because they take days.
     """
     cells = [
         cell

@@ -72,7 +72,7 @@ class ModelEntry:
     """One model of the registry."""
 
     own: bool
-    """Whether it comes from a user's own file."""
+    """Whether it is the user's: from a file of their own, or a class that is named by its place."""
     name: str
     class_path: str
     """`module:Class`; a shipped one's module lies in models/."""

@@ -126,7 +126,7 @@ class DataRef:
 
     @property
     def words(self) -> str:
-        """What names it on the command line, in the folder of its files."""
+        """The words that name it on the command line, typed in the folder where its files lie."""
         if self.path is None:
             return f"--datasets {shlex.quote(self.label)}"
         paths = [path and PurePath(path).name for path in (self.path, self.test_path)]

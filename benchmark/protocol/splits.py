@@ -56,8 +56,8 @@ def make_split(
     """Fold `fold` of repeat `repeat` is the test part; of the rest, `valid_size` validates.
 
     No group is in two parts. With `test`, these rows are the test part of every run, and each run
-    draws other validation rows. Without folds or test rows nothing is tested: so is a model fitted
-    that is to be kept.
+    draws other validation rows. Without folds or test rows nothing is tested: that is how a model that
+    is to be kept is fitted.
     """
     if test is None and folds is None:
         test = np.zeros(len(y), dtype=bool)

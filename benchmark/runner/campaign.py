@@ -36,10 +36,6 @@ class Means:
     deadline: float | None = None
     """When to begin no more runs and to drop those under way, on time.monotonic()'s clock. In this
     process (`jobs` 0) a run that has begun comes to its end."""
-    redone: set[str] = field(default_factory=set)
-    """What `force` did again already: a second campaign of the same command leaves it alone."""
-    told: set[str] = field(default_factory=set)
-    """Datasets that the person at the terminal has been told about; once is enough."""
 
     def __post_init__(self) -> None:
         if self.jobs < 0:
@@ -137,7 +133,6 @@ def carry_out(plans: Sequence[Plan[T]], means: Means, title: str) -> tuple[list[
                     kept.append(outcome)
             means.store.write_all(kept)
             for outcome in kept:
-                means.redone.add(outcome.record["key"])
                 state.report.records[outcome.record["key"]] = outcome.record
             for outcome in outcomes:
                 progress.advance(outcome.record)
@@ -209,9 +204,13 @@ class _Campaign(Generic[T]):
         todo = [s for key, s in new.items() if self._to_be_done(key)]
         if not self.means.dask:  # the cluster's machines have their own data
             unknown = [
-                s.data for s in todo if s.data.path is None and s.data.label not in self.looked
+                s.data
+                for s in todo
+                if s.data.path is None
+                and s.data.label not in self.looked
+                and s.data.name not in self.report.absent
             ]
-            self.report.absent |= _absent(unknown, self.means.told)
+            self.report.absent |= _absent(unknown)
             self.looked |= {data.label for data in unknown}
             todo = [s for s in todo if s.data.name not in self.report.absent]
         for spec in todo:
@@ -229,7 +228,7 @@ class _Campaign(Generic[T]):
         for problem in problems:
             _set_aside(problem, means.store)
         if means.force:
-            records = {key: record for key, record in records.items() if key in means.redone}
+            return {}
         for model in {r["spec"]["model"] for r in records.values() if outdated(r)} - self.edited:
             self.edited.add(model)
             entry = registry.find_model(model)
@@ -261,8 +260,8 @@ def _set_aside(problem: Problem, store: Store) -> None:
     say(f"set aside {problem}\n  It is now {moved}, and the run is done again.")
 
 
-def _absent(wanted: Iterable[DataRef], told: set[str]) -> set[str]:
-    """The datasets that cannot be had, each named once with the way to get it."""
+def _absent(wanted: Iterable[DataRef]) -> set[str]:
+    """The datasets that cannot be had, each named with the way to get it."""
     by_label = {data.label: data for data in wanted}
     if not by_label:
         return set()
@@ -276,9 +275,7 @@ def _absent(wanted: Iterable[DataRef], told: set[str]) -> set[str]:
             lines = [f"{label}: {note}." for note in load(data).notes]
         except UserError as error:
             absent.add(data.name)
-            label = data.name
             lines = [f"{error}\nIts missing runs are left out; everything else goes on."]
-        for line in lines if label not in told else ():
+        for line in lines:
             say(line)
-        told.add(label)
     return absent

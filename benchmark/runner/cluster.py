@@ -39,7 +39,7 @@ LOOK_SECONDS = 1.0
 """How often new workers are looked for."""
 PATIENCE_SECONDS = 30.0
 REMINDER_SECONDS = 300.0
-"""After how long without a fit worker that is said, and how often again."""
+"""After so long without a fit worker that is said, and then again every so often."""
 FORGIVEN = 5
 """How often a run that Dask has given up, after the death of several workers, is submitted again."""
 TABLES_AT_ONCE = 8

@@ -53,7 +53,7 @@ class About:
     table: str
     data_sha256: str
     valid_balanced_accuracy: float
-    """On the tenth that chose the checkpoint: no estimate of how it does on new samples."""
+    """On the rows that chose the checkpoint: no estimate of how it does on new samples."""
     arrays_sha256: str
     version: str
     sha256: str = ""
@@ -93,7 +93,7 @@ def check_kept(entry: registry.ModelEntry) -> None:
 
 
 def fit_cell(cell: Cell, params: dict[str, Any]) -> tuple[About, dict[str, NDArray[Any]]]:
-    """Fit on all rows but the tenth that the checkpoint is chosen on, and those of a test set."""
+    """Fit on all rows but those that the checkpoint is chosen on, and those of a test set."""
     check_kept(cell.entry)
     data = load(cell.data)
     settings = {**cell.entry.params_for(cell.data), **params}

@@ -104,7 +104,7 @@ class _Plan:
     params: dict[str, Any] | None = None
     setting: str = ""
     keys: tuple[str, ...] = ()
-    """Where the settings are not known: those of all candidates, to learn what became of them."""
+    """Of its runs; where no setting is chosen, those of all candidates, so that their failures can be told."""
     gap: Gap | None = None
     choice: Choice | None = None
     base: bool = False

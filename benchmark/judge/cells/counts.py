@@ -86,7 +86,7 @@ class Recovered:
             return ""
         found = "" if self.equal == self.tried else f"{self.equal} of "
         cells = f"{found}{counted(self.tried, 'cell')}"
-        text = f"For {cells} a search for them found settings that give every printed digit"
+        text = f"For {cells}, searching for the printed number turned up settings that give every digit of it"
         return f"{text}; validation chooses {self.by_rule} of these."
 
 
