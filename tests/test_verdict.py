@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 import scipy.stats
-from conftest import add_runs, cell_of
+from conftest import add_runs, cell_of, spread
 
 from benchmark.protocol import registry
 from benchmark.runner.records import Store
@@ -275,3 +275,16 @@ def test_what_a_seed_adds_is_measured_over_the_kind(register, tmp_path):
     store = Store(tmp_path)
     assert pairing.used(store, cell_of("rf", "toxicity"), accuracy).seed > 9
     assert pairing.used(store, cell_of("knn", "toxicity"), accuracy).seed == 0  # nothing is random
+
+
+def test_what_the_papers_runs_share_with_ours_is_told_where_they_are_known(register, tmp_path):
+    register('[ridge]\nclass = "x:Y"\n[ridge.recovered]\ncolon = { C = 0.5 }\nlung = { C = 0.5 }\n')
+    recipe = read_recipe("table2")
+    theirs = [77.5 + 9.43 * x for x in np.asarray(spread(0.0, 1.0))]
+    add_runs(tmp_path, "ridge", "colon", theirs, {"C": 0.5})
+    add_runs(tmp_path, "ridge", "colon", (5 + np.asarray(theirs)).tolist())
+    add_runs(tmp_path, "ridge", "lung", theirs, {"C": 0.5})  # not what is printed for lung
+    add_runs(tmp_path, "ridge", "lung", theirs[::-1])
+    [(dataset, kind, rho)] = pairing.measured(Store(tmp_path), recipe)
+    assert (dataset, kind, rho.trainings) == ("colon", pairing.OTHERS, {"ridge": 2})
+    assert rho.value == pytest.approx(1)

@@ -18,7 +18,7 @@ import itertools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from statistics import fmean, variance
+from statistics import fmean, stdev, variance
 
 from benchmark import paper
 from benchmark.protocol import registry
@@ -32,6 +32,8 @@ from benchmark.tables.verdict import Shared
 KINDS = {"networks": ("mlp", "protogate"), "others": ("rf", "lightgbm")}
 """Run again with other seeds: their runs are cheap, or they are what the paper is about."""
 SEEDS = range(SEED, SEED + 5)
+OTHERS = "paper's settings and ours"
+"""What is compared where both are known and differ; the other rows are of seeds of one setting."""
 
 Trainings = list[list[float]]
 """One list of scores, in the order of the splits, per seed."""
@@ -112,13 +114,39 @@ def _rho(store: Store, names: Sequence[str], data: DataRef, metric: Metric) -> R
 
 
 def measured(store: Store, recipe: Recipe) -> list[tuple[str, str, Rho]]:
-    """The correlations of a table's first metric: dataset, kind of method, correlation."""
+    """The correlations of a table's first metric: dataset, kind of method, correlation. Last on each
+    dataset, what the paper's runs share with ours where its settings are known and others."""
+    [metric, *_] = recipe.metrics
     return [
         (dataset, kind, found)
         for dataset in recipe.datasets
-        for kind, names in KINDS.items()
-        if (found := _rho(store, names, registry.data_ref(dataset), recipe.metrics[0]))
+        for kind, names in (*KINDS.items(), (OTHERS, ()))
+        if (
+            found := _rho(store, names, registry.data_ref(dataset), metric)
+            if names
+            else _measure(_known(store, recipe, dataset, metric))
+        )
     ]
+
+
+def _known(store: Store, recipe: Recipe, dataset: str, metric: Metric) -> dict[str, Trainings]:
+    """Methods of which a setting gives every printed digit, so that it is the paper's: its runs, and those
+    of the setting that the rule chooses."""
+    found = {}
+    for name in recipe.methods:
+        printed = recipe.printed(name, dataset, metric.name)
+        if name not in registry.models() or printed is None or printed.mean is None:
+            continue
+        base = Cell(registry.models()[name], registry.data_ref(dataset))
+        runs = [_scores(store, base, edition, metric) for edition in ("own", "recovered")]
+        if not all(runs) or runs[0] == runs[1]:
+            continue
+        pairs = zip(
+            (fmean(runs[1]), stdev(runs[1])), (printed.mean, printed.std or 0.0), strict=True
+        )
+        if all(paper.equal_as_printed(ours, theirs, metric.decimals) for ours, theirs in pairs):
+            found[name] = runs
+    return found
 
 
 def _trainings(store: Store, name: str, data: DataRef, metric: Metric) -> Trainings:
@@ -126,22 +154,24 @@ def _trainings(store: Store, name: str, data: DataRef, metric: Metric) -> Traini
     if name not in registry.models():
         return []  # somebody's own registry
     base = Cell(registry.models()[name], data)
+    found = (_scores(store, base, "own", metric, seed) for seed in SEEDS)
+    return [scores for scores in found if scores]
+
+
+def _scores(store: Store, base: Cell, source: str, metric: Metric, seed: int = SEED) -> list[float]:
+    """Of one setting and one seed, split by split; empty unless all 25 runs have a score."""
     try:
-        setting = store.setting(base, "own")
+        setting = store.setting(base, source)
     except (UserError, OSError):
         return []  # a choice that cannot be read is named where its own cell is built
     if setting is None:
         return []
-    found = []
-    for seed in SEEDS:
-        params = setting.params if seed == SEED else {**setting.params, "random_state": seed}
-        keys = keys_of(base, params)[1]
-        records, _ = store.find(keys)
-        good = [records[key] for key in keys if key in records and records[key]["status"] == "ok"]
-        known = [score for record in good if (score := metric.of(record)) is not None]
-        if len(known) == len(keys):
-            found.append(known)
-    return found
+    params = setting.params if seed == SEED else {**setting.params, "random_state": seed}
+    keys = keys_of(base, params)[1]
+    records, _ = store.find(keys)
+    good = [records[key] for key in keys if key in records and records[key]["status"] == "ok"]
+    known = [score for record in good if (score := metric.of(record)) is not None]
+    return known if len(known) == len(keys) else []
 
 
 def correlation(x: Sequence[float], y: Sequence[float]) -> float | None:

@@ -38,7 +38,7 @@ LEGEND = (
         f"- 2 rho s_p s_o) / {RUNS}. rho is measured from repeated seeds, per dataset, for networks and for "
         "the other methods; a method that was repeated itself takes its own, and where nothing was repeated "
         "rho is 0. Where the paper's settings are others than ours, the runs share less than two seeds of one "
-        "setting, so that rho is an upper bound. All runs of a training have one seed, and seeds differ by "
+        "setting, so that rho is an upper bound; the table has what they share where the paper's are known. All runs of a training have one seed, and seeds differ by "
         f"more than the runs' spread tells: seed (s_p² + s_o²) / {RUNS} is added, with the share that repeated "
         "seeds show for the kind of method. These intervals ask whether the paper's runs and ours agree on these "
         "splits. Whether a difference would hold on new splits is another question, with intervals "
@@ -92,7 +92,7 @@ def render(
 
 def _shared_rows(shared: Correlations) -> list[list[str]]:
     """The measured correlations, each with its interval and what it was measured from."""
-    head = ["dataset", "methods", "rho", "95 % interval", "from (seeds)"]
+    head = ["dataset", "runs of", "rho", "95 % interval", "from (trainings)"]
     return [
         head,
         *(
