@@ -37,12 +37,12 @@ def test_where_it_holds(results):  # noqa: F811
         "Does ProtoGate rank first? Yes, as far as it has been run: over 2 datasets and 4 methods its "
         "mean rank is 1.00, 1st of 4. The paper's numbers for the same cells give 1."
     )
-    assert "Resampling our runs 1000 times, ProtoGate is first in 100 %; the runs share" in first
+    assert "In 1000 resamplings of our runs ProtoGate is first in 100 %; the runs share" in first
     assert "Nemenyi" not in first  # it is asked of ProtoGate and of who is first
     assert "None of the 3 others selects features for each sample: of those that do, none" in first
     assert first.endswith("K is the paper's, which may have been chosen on test data.")
     assert pairs.startswith("ProtoGate clearly beats SVM (colon, lung), MLP (colon, lung) and RF")
-    assert "loses" not in pairs and "in its other 0 comparisons no difference is shown" in pairs
+    assert "loses" not in pairs and "other" not in pairs
     assert pairs.endswith("(corrected paired tests, Holm over all 6).")
     assert cells.startswith("8 distinct accuracies can be compared: 0 equal, ")
     assert gaps.startswith(

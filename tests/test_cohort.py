@@ -366,6 +366,17 @@ def test_gaps_and_categories_are_refused_unless_asked_for(tmp_path):
     assert "Unknown word for --impute 'mean'" in complaint(path, impute="mean")
     assert "Unknown word for --encode 'ordinal'" in complaint(path, encode="ordinal")
     assert "looks like an identifier" in complaint(path, drop=[], encode="onehot", impute="median")
+    # Grades are categories, though most of them are numbers.
+    graded = saved(tmp_path, gappy().assign(grade=["1", "2", "3", "3a"] * 15), "graded.csv")
+    words = {"drop": ["sample", "s", "t"], "encode": "onehot", "impute": "median"}
+    table = benchmark.table(graded, "kind", **words)
+    assert loading.load(table).categories["grade"] == ("1", "2", "3", "3a")
+    # True and false with gaps are numbers with gaps; as categories they were before, too.
+    flags = gappy().assign(smoker=pd.array([True, None, False] * 20, dtype="boolean"))
+    path = tmp_path / "flags.parquet"
+    flags.drop(columns=["stage"]).to_parquet(path)
+    table = benchmark.table(path, "kind", drop=["sample"], impute="median")
+    assert "smoker" in loading.load(table).columns
     # A slip, or a decimal comma, does not make categories of numbers.
     for slip in (["unknown", *range(50, 109)], [f"{x},5" for x in range(60)]):
         path = saved(tmp_path, gappy().assign(age=slip), "slip.csv")

@@ -22,7 +22,7 @@ from benchmark.protocol.registry import data_ref, model_ref
 from benchmark.protocol.spec import UserError
 from benchmark.protocol.splits import make_split, scaled
 from benchmark.runner import estimator
-from benchmark.runner.records import Store
+from benchmark.runner.records import Store, outdated
 
 
 def plain(model, repeat=0):
@@ -186,6 +186,28 @@ class Mine(GaussianNB):
     done = cli(*words, "--repeats", "1", **here)
     assert done.returncode == 1 and "ZeroDivisionError" in done.stderr
     assert "r0f0" not in scores()
+
+
+def test_an_edited_method_is_loaded_anew_in_a_process_that_lives_on(inside, tmp_path, monkeypatch):
+    """A notebook, or a worker of a cluster; and `rank` does not count what the older file did."""
+    file = tmp_path / "edited_here.py"
+    monkeypatch.syspath_prepend(tmp_path)
+    words = ("--models", "edited_here:Mine,knn", "--datasets", "syn1", "--jobs", "0", "--results",
+             tmp_path / "own")  # fmt: skip
+    found = []
+    for imported in ("naive_bayes import GaussianNB", "dummy import DummyClassifier"):
+        file.write_text(f"from sklearn.{imported} as Mine\n")
+        inside("run", *words, check=0)
+        mine = [r for r in Store(tmp_path / "own").scan() if "edited" in r["key"]]
+        assert len(mine) == 25 and not any(map(outdated, mine))
+        found.append({r["scores"]["test"]["balanced_accuracy"] for r in mine})
+    assert len(found[0]) > 5 and found[1] == {0.5}
+    done = inside("rank", *words, "--budget", "none", "--to", tmp_path / "to", check=0)
+    assert "Mine" in done.stdout
+    file.write_text(file.read_text() + "# another file\n")
+    assert all(map(outdated, mine))
+    done = inside("rank", *words, "--budget", "none", "--to", tmp_path / "to", check=2)
+    assert "edited_here.Mine on syn1: 25 not run" in done.stderr or "not run yet" in done.stderr
 
 
 def test_a_method_that_writes_into_its_samples_spoils_no_other_answer():

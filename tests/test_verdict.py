@@ -1,5 +1,6 @@
 """The four words: what each of them needs, and how often it is wrong."""
 
+import itertools
 import math
 
 import numpy as np
@@ -267,11 +268,11 @@ def test_what_a_seed_adds_is_measured_over_the_kind(register, tmp_path):
     assert shared["stg"].rho == 0 and shared["stg"].seed == pytest.approx(np.mean(cells))
     assert 1 < shared["stg"].seed < 9
     assert shared["rf"].seed == 0  # no forest was repeated
-    for model in ("knn", "rf"):
+    for model, dataset in itertools.product(("knn", "rf"), ("colon", "toxicity")):
         for seed, scores in zip((42, 43), trainings(rng, 2, 0.0, 0.6), strict=True):
             params = {} if seed == 42 else {"random_state": seed}
             scores = 70 + 30 * (seed - 42) + 9 * scores
-            add_runs(tmp_path, model, "toxicity", scores.tolist(), params)
+            add_runs(tmp_path, model, dataset, scores.tolist(), params)
     store = Store(tmp_path)
     assert pairing.used(store, cell_of("rf", "toxicity"), accuracy).seed > 9
     assert pairing.used(store, cell_of("knn", "toxicity"), accuracy).seed == 0  # nothing is random

@@ -401,8 +401,7 @@ def means_of(arguments: argparse.Namespace, store: Store) -> Means:
         jobs=arguments.jobs,
         dask=arguments.dask,
         limits=Limits(arguments.timeout, arguments.memory),
-        # All of them: a run that is done again for one array must not lose another that was kept.
-        keep=KEEP if arguments.keep else (),
+        keep=tuple(arguments.keep),
         force=arguments.force,
         retry=not arguments.skip_failed,
     )

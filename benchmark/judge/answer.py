@@ -299,7 +299,7 @@ def _about_rank(found: Answer) -> str:
         )
     if "support" in rank:
         parts.append(
-            f"Resampling our runs 1000 times, ProtoGate is first in {_share(float(rank['support']))}; the runs "
+            f"In 1000 resamplings of our runs ProtoGate is first in {_share(float(rank['support']))}; the runs "
             f"share samples, so that this overstates the certainty"
         )
     return f"{'. '.join(parts)}.{_about_search(found.searched)}"
@@ -346,10 +346,12 @@ def _about_pairs(found: Answer) -> str:
     ]
     if not sides:
         return f"No difference between ProtoGate and another method is clear in {total} corrected paired tests."
-    return (
-        f"ProtoGate {' and '.join(sides)}; in its other {found.open_pairs} comparisons no difference is shown, "
-        f"which does not show that there is none (corrected paired tests, Holm over all {total})."
+    others = (
+        f"; in its other {found.open_pairs} comparisons no difference is shown, which does not show that "
+        f"there is none"
     )
+    tests = f"corrected paired tests, Holm over all {total}"
+    return f"ProtoGate {' and '.join(sides)}{others * (found.open_pairs > 0)} ({tests})."
 
 
 def _named(methods: Mapping[str, Sequence[str]]) -> str:

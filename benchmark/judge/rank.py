@@ -261,7 +261,7 @@ def _tests(ranked: Ranked) -> str:
     if ranked.against is None:
         return ""
     label = next(one.label for one in ranked.standings if one.method == ranked.against)
-    head = ["dataset", f"{label} minus", "points", "p", "p (Holm)"]
+    head = ["dataset", f"{label} minus", "points", "p", "p (Holm, over this list)"]
     lines = [
         [pair.dataset, pair.first, f"{pair.difference:+.2f}", shown_p(pair.p), shown_p(pair.p_holm)]
         for pair in ranked.pairs

@@ -98,7 +98,11 @@ class Gathered:
             n=result.n,
             planned=result.planned,
             # Of runs on the same test rows, an interval would be of their training alone.
-            interval=[] if table.recipe.fixed_test(result.dataset) else _interval(result, decimals),
+            interval=[]
+            if table.recipe.fixed_test(result.dataset)
+            else _interval(
+                result, decimals, stats.overlap(table.recipe.valid_size(result.dataset))
+            ),
             word=verdict.word,
             why=verdict.why,
             within="" if verdict.within is None else f"{verdict.within:.{metric.decimals}f}",
@@ -243,12 +247,12 @@ def _pair(pair: Pair | None, decimals: int) -> list[str]:
     return _texts(pair, decimals) if pair else []
 
 
-def _interval(result: Result, decimals: int) -> list[str]:
+def _interval(result: Result, decimals: int, overlap: float) -> list[str]:
     """95 % intervals of the mean: runs taken as independent, and allowing for what they share."""
     if result.mean is None or result.std is None:
         return []
-    overlaps = [0.0] + [stats.OVERLAP] * (result.n == stats.RUNS)
-    halves = [stats.half_interval(result.std, result.n, overlap) for overlap in overlaps]
+    overlaps = [0.0] + [overlap] * (result.n == stats.RUNS)
+    halves = [stats.half_interval(result.std, result.n, one) for one in overlaps]
     return [
         f"{bound:.{decimals}f}"
         for half in halves

@@ -12,10 +12,9 @@ from benchmark.files import Unreadable
 from benchmark.progress import Progress, say
 from benchmark.protocol import registry
 from benchmark.protocol.search import Plan, Record
-from benchmark.protocol.spec import FINAL_FAILURES, DataRef, RunSpec, UserError
-from benchmark.runner import machine
+from benchmark.protocol.spec import FINAL_FAILURES, KEEP, DataRef, RunSpec, UserError
 from benchmark.runner.executor import Queue, by_data, run_batches
-from benchmark.runner.records import Problem, Store, refuse_mixed
+from benchmark.runner.records import Problem, Store, outdated, refuse_mixed
 from benchmark.runner.worker import Limits
 
 T = TypeVar("T")
@@ -61,13 +60,6 @@ def finished(record: Record, retry: bool) -> bool:
     """Whether resuming leaves this record alone."""
     known = record["status"] == "ok" or record["status"] in FINAL_FAILURES or not retry
     return known and not outdated(record)
-
-
-def outdated(record: Record) -> bool:
-    """Whether an own model's file was another one when this was run."""
-    made = record.get("meta", {}).get("model_source")
-    entry = registry.find_model(record["spec"]["model"]) if made else None
-    return entry is not None and machine.own_source(entry) not in (None, made)
 
 
 def run_missing(specs: Sequence[RunSpec], means: Means, title: str = "runs") -> Report:
@@ -116,7 +108,8 @@ def carry_out(plans: Sequence[Plan[T]], means: Means, title: str) -> tuple[list[
             jobs=means.jobs,
             dask=means.dask,
             limits=means.limits,
-            keep=means.keep,
+            # All of them: a run that is done again for one must not lose another that was kept.
+            keep=KEEP if means.keep else (),
             deadline=means.deadline,
         )
         for outcomes in batches:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import importlib
 import io
 import math
+import sys
 import time
 import traceback
 import warnings
@@ -31,7 +33,21 @@ from benchmark.protocol.spec import (
 from benchmark.protocol.splits import Part, Split, make_split, scaled
 from benchmark.runner import estimator, machine, masked, metrics
 
-_SOURCES: dict[str, str | None] = {}
+_loaded: dict[str, str | None] = {}
+"""Own models that were loaded in this process: the hash of their files then."""
+
+
+def _as_it_is_now(entry: registry.ModelEntry) -> str | None:
+    """The hash of an own model's file. If it was edited since it was loaded here, as in a notebook or by a
+    worker of a cluster, it is forgotten, so that it is loaded anew."""
+    source = machine.own_source(entry)
+    if _loaded.setdefault(entry.class_path, source) != source:
+        top = entry.class_path.partition(":")[0].partition(".")[0]
+        for name in [name for name in sys.modules if name.partition(".")[0] == top]:
+            del sys.modules[name]
+        importlib.invalidate_caches()
+        _loaded[entry.class_path] = source
+    return source
 
 
 def execute(spec: RunSpec, keep: Collection[str] = ()) -> Outcome:
@@ -52,10 +68,9 @@ def _recorded(spec: RunSpec, keep: Collection[str]) -> Outcome:
     try:
         # Before isolated(), which seeds torch if it is loaded.
         entry = registry.model(spec.model)
+        if source := _as_it_is_now(entry):
+            meta["model_source"] = source
         factory = registry.load_factory(entry)
-        # Of when it was first loaded here: the file may be edited while runs go on.
-        source = _SOURCES.setdefault(entry.class_path, machine.own_source(entry))
-        meta |= {"model_source": source} if source else {}
         with machine.isolated(spec.start), warnings.catch_warnings():
             warnings.simplefilter("ignore")
             outcome = _execute(spec, factory, keep, meta)

@@ -267,12 +267,15 @@ def model_source(entry: ModelEntry) -> str:
 def own_source(entry: ModelEntry) -> str | None:
     """The same of a model whose file its user edits; None of the project's own, and of an installed
     library's, whose version the environment names."""
-    if not entry.own:
+    top = entry.class_path.partition(":")[0].partition(".")[0]
+    if not entry.own or top == "benchmark":
         return None
-    found = PathFinder.find_spec(entry.class_path.partition(":")[0].partition(".")[0], _places())
+    found = PathFinder.find_spec(top, _places())
     if found is None or {"site-packages", "dist-packages"} & set(Path(str(found.origin)).parts):
         return None
-    return model_source(entry)
+    # Of a file in an archive, for one, nothing is known.
+    editable = found.submodule_search_locations or Path(str(found.origin)).is_file()
+    return model_source(entry) if editable else None
 
 
 def _places() -> list[str]:

@@ -23,8 +23,10 @@ from benchmark.progress import say
 from benchmark.protocol.choices import Choice, Setting, read_choice, resolve
 from benchmark.protocol.plan import Cell
 from benchmark.protocol.record import checked
+from benchmark.protocol.registry import find_model
 from benchmark.protocol.spec import SCHEMA, DataRef, Outcome, UserError, canonical, digest
 from benchmark.runner import arrays
+from benchmark.runner.machine import own_source
 from benchmark.shapes import Misshapen, fit, parse
 
 T = TypeVar("T")
@@ -369,9 +371,15 @@ def _is_folder(entry: os.DirEntry[str]) -> bool:
         return False  # a link that leads to itself
 
 
+def outdated(record: Mapping[str, Any]) -> bool:
+    """Whether an own model's file was another one when this was run."""
+    made = record.get("meta", {}).get("model_source")
+    entry = find_model(record["spec"]["model"]) if made else None
+    return entry is not None and own_source(entry) not in (None, made)
+
+
 def refuse_mixed(records: Iterable[dict[str, Any]]) -> None:
-    """Raise if runs on one dataset saw different data, or different rows on one split, or if an own
-    model was edited between its runs."""
+    """Raise if runs on one dataset saw different data, or different rows on one split."""
     seen: dict[tuple[str, str], dict[str, list[str]]] = defaultdict(lambda: defaultdict(list))
     for record in records:
         if record["status"] != "ok":
@@ -380,9 +388,6 @@ def refuse_mixed(records: Iterable[dict[str, Any]]) -> None:
         split = f"{label}, repeat {record['spec']['repeat']}, fold {record['spec']['fold']}"
         seen[label, "data"][record["data"]["sha256"]].append(record["key"])
         seen[split, "splits"][record["split"]["sha256"]].append(record["key"])
-        if made := record.get("meta", {}).get("model_source"):
-            model = f"{label}, {record['spec']['model']}"
-            seen[model, "code of the model"][made].append(record["key"])
     for (where, what), groups in seen.items():
         if len(groups) > 1:
             raise UserError(_mixed(where, what, groups))

@@ -24,7 +24,7 @@ from benchmark.protocol.choices import EDITIONS, Choice, Setting
 from benchmark.protocol.plan import Cell, Protocol, keys_of
 from benchmark.protocol.spec import NO_AUROC, DataRef
 from benchmark.protocol.stored import Damaged, or_told
-from benchmark.runner.records import Store, refuse_mixed
+from benchmark.runner.records import Store, outdated, refuse_mixed
 from benchmark.tables import pairing
 from benchmark.tables.convergence import failure
 from benchmark.tables.recipes import Metric, Recipe, Record, follow
@@ -42,6 +42,8 @@ def measure(recipe: Recipe, store: Store, editions: Sequence[str] = EDITIONS) ->
     only_computed = all(metric.computed for metric in recipe.metrics)
     plans = [] if only_computed else plans_of(recipe, store)
     records, problems = store.find(list(dict.fromkeys(k for plan in plans for k in plan.keys)))
+    # What an own model did before its file was edited is not what it does.
+    records = {key: record for key, record in records.items() if not outdated(record)}
     for problem in problems:
         say(f"not used: {problem}\n  `python -m benchmark reproduce {recipe.name}` renews it.")
     unreadable = {problem.path for problem in problems}

@@ -145,7 +145,7 @@ def affordable(missing: Sequence[Unfinished], means: Means) -> list[Unfinished]:
 
 
 def _outlook(missing: Sequence[Unfinished], begun: Sequence[Unfinished], total: int) -> str:
-    text = f"{len(missing)} of {total} cells are missing runs, {hours(missing)} core-hours"
+    text = f"{len(missing)} of {total} cells are missing runs, {hours(missing)}"
     if len(begun) == len(missing):
         return f"{text}; the cheapest come first."
     fit = f"{len(begun)} fit into the budget" if begun else "none fits into the budget"
@@ -156,9 +156,9 @@ def hours(missing: Sequence[Unfinished]) -> str:
     total = sum(gap.seconds or 0.0 for gap in missing) / 3600
     unknown = sum(gap.seconds is None for gap in missing)
     if unknown == len(missing) > 0:
-        return "an unknown number of"
-    text = f"about {total:.1f}" if total < 10 else f"about {total:.0f}"
-    return f"{text} and those of {unknown} cells nobody knows," if unknown else text
+        return "of unknown cost"
+    text = f"about {total:.1f} core-hours" if total < 10 else f"about {total:.0f} core-hours"
+    return f"{text} without {unknown} of unknown cost" if unknown else text
 
 
 def _completing(gap: Unfinished, means: Means, quick: int | None) -> Plan[None]:

@@ -7,8 +7,8 @@ different     the 95 % interval of the difference excludes zero, and equivalence
 inconclusive  neither is shown: more runs could decide it, these do not
 
 Whoever claims agreement has to show it, and whoever claims a difference too: noisier runs make both
-harder. Where no test is possible (a parameter count, a difference of two ranks), a number is equal or
-different. Times on other hardware get no verdict at all.
+harder. Where no test is possible (a parameter count), a number is equal or different; a difference of two
+ranks is inconclusive where other draws of our runs reach the printed one. Times on other hardware get no verdict at all.
 """
 
 from __future__ import annotations

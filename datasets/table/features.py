@@ -67,9 +67,9 @@ def numbers_of(
         if isinstance(dtype, np.dtype) and dtype.kind in "iuf":
             continue
         column, name = frame[name], str(name)
-        if column.notna().any() and column.dropna().map(type).isin([bool, np.bool_]).all():
+        if _is_flag(column) and (column.notna().all() or not encode):
             flags.append(name)
-            columns[name] = column.astype(object).astype(float)
+            columns[name] = column.astype(object).where(column.notna(), np.nan).astype(float)
         elif not pd.api.types.is_numeric_dtype(column) or pd.api.types.is_complex_dtype(column):
             numbers = _parsed(column)
             (text if numbers is None else parsed).append(name)
@@ -109,6 +109,11 @@ def numbers_of(
     return X, categories
 
 
+def _is_flag(column: pd.Series[Any]) -> bool:
+    known = column.dropna()
+    return len(known) > 0 and bool(known.map(type).isin([bool, np.bool_]).all())
+
+
 def _filled(X: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     """With something of the right size in the gaps, for checks."""
     with warnings.catch_warnings():
@@ -118,14 +123,19 @@ def _filled(X: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     return filled
 
 
+MAX_GRADES = 10
+"""Numbers such as those of stages 1, 2, 3a may be categories; more different ones are measurements."""
+
+
 def _categories(path: str, frame: pd.DataFrame) -> dict[str, tuple[str, ...]]:
     """The categories of every column, in order; a column of names has too many."""
     found = {str(n): tuple(sorted(set(_category_texts(frame[n]).dropna()))) for n in frame.columns}
     for name, levels in found.items():
         commas = frame[name].astype(str).str.replace(",", ".").where(frame[name].notna())
-        if (numbers := _read_numbers(commas).notna().sum()) > frame[name].notna().sum() / 2:
+        numbers = _read_numbers(commas)
+        if numbers.notna().sum() > frame[name].notna().sum() / 2 and numbers.nunique() > MAX_GRADES:
             raise UserError(
-                f"{name!r} of {path} has {counted(numbers, 'number')} among its texts, so it is no category "
+                f"{name!r} of {path} has {counted(numbers.nunique(), 'different number')} among its texts, so it is no category "
                 f"(--encode onehot).{_example(frame[[name]])} Numbers have a decimal point; leave the "
                 f"column out with --drop if it is not needed."
             )

@@ -131,7 +131,8 @@ def _separated(path: Path) -> tuple[str, list[str]]:
             f"text."
         )
     first = header.decode("utf-8-sig", errors="replace").strip()
-    if first.lower().startswith(("sep=", "# ")):
+    comment = first.startswith("# ") and not any(sign in first for sign in ",;\t")
+    if comment or first.lower().startswith("sep="):
         raise UserError(
             f"The first line of {path} is {first[:40]!r}, where the names of the columns belong. Remove it."
         )

@@ -83,7 +83,7 @@ function shared() {
   const rows = data.rho.map((r) => [r.dataset, r.kind, r.value.toFixed(2), `${r.low.toFixed(2)} to ${r.high.toFixed(2)}`,
     Object.entries(r.trainings).map(([model, seeds]) => `${model} (${seeds})`).join(", ")]);
   return rows.length > 0 && [h("h2", {}, "What runs on the same splits share"),
-    h("p.note", {}, "The correlation ρ between the scores of two trainings that differ in their seed only, over the 25 splits. It narrows the interval of a difference between the paper’s runs and ours; with ρ = 0, the conservative reading, fewer numbers are decided. A method that was not repeated itself takes the ρ of its kind; where that was not measured either, it counts as 0. Where the paper’s settings are others than ours, ρ is an upper bound: the last rows of a dataset have what both share where the paper’s settings are known."),
+    h("p.note", {}, "The correlation ρ between the scores of two trainings that differ in their seed only, over the 25 splits. It narrows the interval of a difference between the paper’s runs and ours; with ρ = 0, the conservative reading, fewer numbers are decided. A method that was not repeated itself takes the ρ of its kind; where that was not measured either, it counts as 0. Where the paper’s settings are others than ours, the runs share less and the interval is too narrow: the last row of a dataset has what they share where the paper’s settings are known (Ridge, SVM, Lasso)."),
     plainTable(["dataset", "runs of", "ρ", "95 % interval", "from (trainings)"], rows)];
 }
 
