@@ -27,7 +27,7 @@ from benchmark.data.places import (
     sources,
 )
 from benchmark.datasets import download
-from benchmark.files import write_atomic
+from benchmark.files import read_whole, write_atomic
 from benchmark.protocol.registry import DatasetEntry, check_name, datasets
 from benchmark.protocol.spec import UserError
 
@@ -162,7 +162,7 @@ def _install(entry: DatasetEntry, location: Location) -> Location:
         known = any(fnmatch(path.name, name) for name in (file["name"], *file.get("aliases", [])))
         target = folder / (path.name if known else file["name"])
         hash_note(target).unlink(missing_ok=True)
-        write_atomic(target, path.read_bytes())
+        write_atomic(target, read_whole(path, 1 << 30))
         if "sha256" not in file:
             note = f"{download.sha256_of(target)}  {target.name}\n"
             hash_note(target).write_text(note, "utf-8")

@@ -288,6 +288,10 @@ def settle(figure: Figure) -> None:
     if isinstance(figure.get_layout_engine(), ConstrainedLayoutEngine):
         figure.draw_without_rendering()
         figure.set_layout_engine("none")
+        # The solver's last bits depend on where in memory its variables are, and files would differ.
+        for axes in figure.axes:
+            bounds = axes.get_position(original=True).bounds
+            axes.set_position(tuple(round(x, 6) for x in bounds))
 
 
 # Files -------------------------------------------------------------------------------------------

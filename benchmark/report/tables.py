@@ -14,7 +14,7 @@ from benchmark.judge.audit.findings import Finding, Key
 from benchmark.protocol.choices import EDITION_NAMES
 from benchmark.report.archive import Archive, Index, Provenance
 from benchmark.tables import statistics as stats
-from benchmark.tables.recipes import Metric
+from benchmark.tables.recipes import Metric, Recipe
 from benchmark.tables.render.words import MEANING, about_paper_ranks, ranking_text, what_is_shown
 from benchmark.tables.table import Pair, Result, Row, Summary, Table
 from benchmark.tables.verdict import FEWEST_DATASETS, JUDGED
@@ -100,9 +100,7 @@ class Gathered:
             # Of runs on the same test rows, an interval would be of their training alone.
             interval=[]
             if table.recipe.fixed_test(result.dataset)
-            else _interval(
-                result, decimals, stats.overlap(table.recipe.valid_size(result.dataset))
-            ),
+            else _interval(table.recipe, result, decimals),
             word=verdict.word,
             why=verdict.why,
             within="" if verdict.within is None else f"{verdict.within:.{metric.decimals}f}",
@@ -247,11 +245,13 @@ def _pair(pair: Pair | None, decimals: int) -> list[str]:
     return _texts(pair, decimals) if pair else []
 
 
-def _interval(result: Result, decimals: int, overlap: float) -> list[str]:
+def _interval(recipe: Recipe, result: Result, decimals: int) -> list[str]:
     """95 % intervals of the mean: runs taken as independent, and allowing for what they share."""
     if result.mean is None or result.std is None:
         return []
-    overlaps = [0.0] + [overlap] * (result.n == stats.RUNS)
+    overlaps = [0.0]
+    if result.n == stats.RUNS:
+        overlaps.append(stats.overlap(recipe.valid_size(result.dataset)))
     halves = [stats.half_interval(result.std, result.n, one) for one in overlaps]
     return [
         f"{bound:.{decimals}f}"
