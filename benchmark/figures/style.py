@@ -292,6 +292,7 @@ def settle(figure: Figure) -> None:
         for axes in figure.axes:
             bounds = axes.get_position(original=True).bounds
             axes.set_position(tuple(round(x, 6) for x in bounds))
+            axes.apply_aspect()
 
 
 # Files -------------------------------------------------------------------------------------------
