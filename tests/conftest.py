@@ -16,6 +16,8 @@ import pytest
 from hypothesis import settings
 
 from benchmark.cli import main as command_line
+from benchmark.judge import audit as judge_audit
+from benchmark.judge import discrepancies
 from benchmark.protocol import registry
 from benchmark.protocol.plan import Cell, Protocol
 from benchmark.protocol.spec import SCHEMA, digest, failed
@@ -168,15 +170,20 @@ def register(monkeypatch):
     """Let shipped models be what a text says, as long as a test runs; others stay as they are."""
     shipped = registry._shipped_models()
 
+    def forget():
+        """What is kept for the whole process and knows the models or their names."""
+        for kept in (registry.models, judge_audit._as_printed, discrepancies._switches):
+            kept.cache_clear()
+
     def use(text):
         entries = {**shipped, **tomllib.loads(text)}
         monkeypatch.setattr(registry, "_shipped_models", lambda: entries)
         # Thousands of small files need not survive a power cut.
         monkeypatch.setattr(os, "fsync", lambda _: None)
-        registry.models.cache_clear()
+        forget()
 
     yield use
-    registry.models.cache_clear()
+    forget()
 
 
 @pytest.fixture
