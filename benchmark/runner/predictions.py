@@ -16,7 +16,7 @@ from benchmark.text import csv_text
 
 
 def write(planned: Iterable[Sequence[RunSpec]], store: Store) -> list[Path]:
-    """One table per dataset and model: a row per split and test sample. Returns the files."""
+    """One table per dataset, model and setting: a row per split and test sample. Returns the files."""
     by_cell: dict[str, list[_Kept]] = {}
     for specs in planned:
         for spec in specs:
