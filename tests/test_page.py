@@ -321,7 +321,7 @@ def test_a_gap_says_why_and_what_fills_it(visit):
     dialog = page.locator("dialog#cell")
     assert "KNN on meta-dr" in dialog.inner_text()
     assert "draw of patients is not published" in dialog.inner_text()
-    assert dialog.locator(".command code").inner_text() == "python -m benchmark data status"
+    assert dialog.locator(".command code").inner_text() == "python -m benchmark data get meta-dr"
 
 
 def test_colours_toggle_and_are_remembered(visit):

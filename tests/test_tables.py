@@ -238,8 +238,8 @@ def test_markdown(example):
     assert text.startswith("## A small table (%)\n\n" + ROWS + "\n\n")
     assert "1 equal, 1 equivalent, 1 different, 1 inconclusive, 1 incomplete, 3 not run." in text
     assert text.endswith("""
-[1] not tuned yet. Run `python -m benchmark tune --models svm --datasets lung`.  
-[2] 20 of 25 runs: 3 timeout, 2 not run. Run `python -m benchmark reproduce small --models xgboost --datasets lung`.  
+[1] not tuned yet. Run `python -m benchmark reproduce small --models svm --datasets lung --budget all`.  
+[2] 20 of 25 runs: 3 timeout, 2 not run. Run `python -m benchmark reproduce small --models xgboost --datasets lung --budget all`.  
 [3] not implemented yet.""")
 
 
@@ -323,7 +323,7 @@ def test_json(example):
     assert half_done["failure_message"] == "timeout on purpose"
     assert half_done["reason"] == "20 of 25 runs: 3 timeout, 2 not run"
     assert half_done["remedy"] == (
-        "python -m benchmark reproduce small --models xgboost --datasets lung"
+        "python -m benchmark reproduce small --models xgboost --datasets lung --budget all"
     )
 
 

@@ -104,7 +104,7 @@ def draw(data: Shown) -> Figure:
         figure,
         numbers.missing(absent, f"table{TABLE}"),
         _empty(data, NOT_RUN, numbers.command(f"table{TABLE}")),
-        _empty(data, NO_DATA, "`python -m benchmark data status`"),
+        _empty(data, NO_DATA, "`python -m benchmark data get {}`"),
     )
     return figure
 
@@ -112,7 +112,8 @@ def draw(data: Shown) -> Figure:
 def _empty(data: Shown, word: str, command: str) -> str:
     """A sentence on the datasets that have no cell of ours for this reason."""
     datasets = [dataset for dataset in paper.DATASETS if data.blank(dataset) == word]
-    return f"{word.capitalize()}: {', '.join(datasets)} ({command})." if datasets else ""
+    shown = command.format(" ".join(datasets))
+    return f"{word.capitalize()}: {', '.join(datasets)} ({shown})." if datasets else ""
 
 
 def _printed(method: str, dataset: str) -> Cell | None:

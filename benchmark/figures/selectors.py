@@ -20,7 +20,7 @@ TITLES = {
     "svm:kernel=rbf": "RBF SVM",
 }
 """The printed SVM is the polynomial one; the paper's text says RBF."""
-COMMAND, DATA = "python -m benchmark reproduce table23", "data status"
+COMMAND, DATA = "python -m benchmark reproduce table23", "data get"
 
 
 def find(store: Store) -> Transferability:
@@ -59,8 +59,8 @@ def missing(found: Transferability) -> list[str]:
 
 
 def _command(gap: Gap) -> str:
-    """`reproduce` tunes and runs whatever it needs; a short command, as a note has to have."""
-    return COMMAND if gap.command in ("tune", "run") else gap.command
+    """A short command, as a note has to have."""
+    return COMMAND if gap.command.startswith("reproduce") else gap.command
 
 
 def _sentence(command: str, cells: Sequence[Transferred]) -> str:
@@ -79,6 +79,7 @@ def _sentence(command: str, cells: Sequence[Transferred]) -> str:
         what = f"Incomplete: {'; '.join(parts)}"
     gap = cells[0].gap
     if command != COMMAND and gap:
-        models = dict.fromkeys(cell.model for cell in cells)
-        command = gap.remedy(models, dict.fromkeys(cell.dataset for cell in cells))
-    return f"{what} (`{command}`)." if command else f"{what}."
+        commands = [f"`{c}`" for c in gap.remedy((cell.model, cell.dataset) for cell in cells)]
+    else:
+        commands = [f"`{command}`"]
+    return f"{what} ({', '.join(commands)})." if commands else f"{what}."

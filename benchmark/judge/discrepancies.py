@@ -345,7 +345,7 @@ def _eval_x(spec: Mapping[str, Any], store: Store) -> list[Effect]:
         what = f"accuracy on {dataset}"
         records = _records("realx", dataset, store) if "realx" in registry.models() else []
         if not records:
-            one = Missing("realx", "no complete cell yet", "tune", "realx", dataset)
+            one = Missing("realx", "no complete cell yet", "reproduce table2", "realx", dataset)
             found.append(Effect(what, {}, missing=(one,)))
             continue
         full = [100 * r["scores"]["test"]["balanced_accuracy"] for r in records]
@@ -537,13 +537,13 @@ def _missing_text(several: Sequence[Missing]) -> str:
         datasets = list(dict.fromkeys(one.dataset for one in same if one.dataset))
         name, reason, command = why
         where = f" on {', '.join(datasets)}" if datasets else ""
-        remedy = Gap("", "", command).remedy([name], datasets)
+        remedy = Gap("", "", command).remedy((name, d) for d in datasets or [""])
         lines.append(f"- Not measured yet: {name}{where}, {reason}." + _run(remedy))
     return "\n".join(lines)
 
 
-def _run(command: str) -> str:
-    return f" Run `{command}`." if command else ""
+def _run(commands: Sequence[str]) -> str:
+    return f" Run {' and '.join(f'`{command}`' for command in commands)}." if commands else ""
 
 
 def to_json(entries: Sequence[Discrepancy]) -> str:

@@ -129,7 +129,7 @@ class Gathered:
             words = table.recipe.own[result.dataset].words
             return f"python -m benchmark run --models {model} {words}"
         if result.gap is not None:
-            return result.gap.remedy([model], [result.dataset])
+            return next(iter(result.gap.remedy([(model, result.dataset)])), "")
         if metric.timed and result.model:
             return f"python -m benchmark time --models {model} --datasets {result.dataset}"
         return self.archive.settings[key].verify if key else ""

@@ -258,7 +258,7 @@ def _best_and_largest(cell: Cell, store: Store) -> tuple[list[float], list[float
     """Test scores of ProtoGate with the best strength (on validation) and with the largest."""
     chosen = or_told(lambda: store.setting(cell, "own"))
     if chosen is None:
-        return Gap("not run", "protogate is not tuned yet", "tune")
+        return Gap("not run", "protogate is not tuned yet", "reproduce table17")
     scores: dict[float, tuple[float, list[float]]] = {}
     for strength in LAMBDAS:
         _, keys = keys_of(cell, {**chosen.params, "lam_global": strength})

@@ -134,7 +134,7 @@ def plans_of(recipe: Recipe, store: Store) -> list[_Plan]:
                 gap = Gap("not run", "not implemented yet")
                 plans.append(_Plan(method, label, "rule", gap=gap))
                 continue
-            plans.append(_by_rule(method, label, cell, store, recipe.source(method).settings))
+            plans.append(_by_rule(recipe, method, label, cell, store))
             recovered = store.setting(cell, "recovered")
             if recovered is not None:
                 plans.append(_known(method, label, "recovered", cell, recovered))
@@ -163,7 +163,8 @@ def sources(settings: str, cell: Cell) -> tuple[str, ...]:
     return ("own", "base", "default") if cell.own else ("own",)
 
 
-def _by_rule(method: str, label: str, cell: Cell, store: Store, source: str) -> _Plan:
+def _by_rule(recipe: Recipe, method: str, label: str, cell: Cell, store: Store) -> _Plan:
+    source = recipe.source(method).settings
     base = source == "base"
     plan = partial(_Plan, method, label, "rule", cell, base=base)
     try:
@@ -176,17 +177,17 @@ def _by_rule(method: str, label: str, cell: Cell, store: Store, source: str) -> 
             _known(method, label, "rule", cell, setting, base), default=setting.origin == "default"
         )
     if base:
-        return plan(gap=Gap("not run", f"{cell.entry.name} is not tuned yet", "tune"))
+        return plan(gap=Gap("not run", f"{cell.entry.name} is not tuned yet", recipe.tuning))
     tried = [keys_of(cell, params)[1] for params in cell.candidates()]
     keys = tuple(key for keys in tried for key in keys)
-    return plan(keys=keys, gap=Gap("not run", "not tuned yet", "tune"))
+    return plan(keys=keys, gap=Gap("not run", "not tuned yet", recipe.tuning))
 
 
 def out_of_reach(data: DataRef, in_use: bool) -> Gap | None:
     """Why nothing can be expected on data that nobody has brought here; None once there are runs."""
     if in_use or not by_hand(data.name):
         return None
-    return Gap("data unavailable", NOT_PUBLISHED, "data status")
+    return Gap("data unavailable", NOT_PUBLISHED, "data get")
 
 
 def _timed(
@@ -301,7 +302,7 @@ def _gap(
     """Why a cell is not complete, from what became of its runs."""
     kinds = ", ".join(f"{n} {kind}" for kind, n in sorted(failures.items()))
     if failures.keys() == {"missing_data"} and not good:
-        return Gap("data unavailable", "the data were not on the machine", "data status")
+        return Gap("data unavailable", "the data were not on the machine", "data get")
     if plan.gap is not None:
         reason = f"{plan.gap.reason}; candidates failed: {kinds}" if kinds else plan.gap.reason
         return replace(plan.gap, reason=reason)

@@ -168,6 +168,11 @@ class Recipe:
         """What does its missing runs."""
         return "run" if self.name == "rank" else f"reproduce {self.name}"
 
+    @property
+    def tuning(self) -> str:
+        """What chooses the settings that it is missing."""
+        return "tune" if self.name == "rank" else self.command
+
     def source(self, method: str) -> Source:
         return self.rows.get(method) or Source(method)
 

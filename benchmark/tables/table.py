@@ -28,14 +28,28 @@ class Gap:
     command: str = ""
     """`tune`, `reproduce table2`, ...: what to run for this model and dataset; empty: nothing."""
 
-    def remedy(self, methods: Iterable[str], datasets: Iterable[str]) -> str:
-        """The command for these models and datasets; empty if no command helps."""
-        if self.command in ("", "data status"):
-            return self.command and "python -m benchmark data status"
-        if not any(datasets := list(datasets)):
-            return f"python -m benchmark {self.command}"  # a value over all datasets needs them all
-        names = f"--models {','.join(methods)} --datasets {','.join(datasets)}"
-        return f"python -m benchmark {self.command} {names}"
+    def remedy(self, cells: Iterable[tuple[str, str]]) -> list[str]:
+        """The commands that mend these cells, pairs of a model and a dataset, and redo no other cell."""
+        datasets_of: dict[str, list[str]] = {}
+        for model, dataset in dict.fromkeys(cells):
+            datasets_of.setdefault(model, []).append(dataset)
+        every = list(dict.fromkeys(name for names in datasets_of.values() for name in names))
+        if not self.command:
+            return []
+        if self.command == "data get":
+            return [f"python -m benchmark data get {' '.join(every)}"]
+        if not any(every):
+            return [f"python -m benchmark {self.command}"]  # a value over all datasets needs them all
+        if self.command.startswith("reproduce"):  # which leaves alone what is there
+            names = f"--models {','.join(datasets_of)} --datasets {','.join(every)}"
+            return [f"python -m benchmark {self.command} {names} --budget all"]
+        alike: dict[tuple[str, ...], list[str]] = {}
+        for model, names_of in datasets_of.items():
+            alike.setdefault(tuple(names_of), []).append(model)
+        return [
+            f"python -m benchmark {self.command} --models {','.join(models)} --datasets {','.join(names)}"
+            for names, models in alike.items()
+        ]
 
 
 class Averaged:

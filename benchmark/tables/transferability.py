@@ -60,9 +60,9 @@ class Transferred(Averaged):
     """The model whose runs are behind it, which a remedy has to name."""
 
     @property
-    def remedy(self) -> str:
-        """The command that mends the gap; empty if there is none."""
-        return self.gap.remedy([self.model], [self.dataset]) if self.gap else ""
+    def remedy(self) -> list[str]:
+        """What mends the gap; empty if nothing does."""
+        return self.gap.remedy([(self.model, self.dataset)]) if self.gap else []
 
 
 @dataclass(frozen=True)
@@ -249,7 +249,7 @@ def _unmasked(table: Table, simple: str, dataset: str) -> Transferred:
     result = next((result for result in found if result.complete), found[-1])
     made = Transferred(simple, NONE, dataset, model=result.model, note=result.note)
     if result.gap:
-        return replace(made, gap=_by_run(result.gap))
+        return replace(made, gap=_by_name(result.gap))
     return replace(made, values=result.values, point=(result.params or {}).get(SIMPLE[simple][2]))
 
 
@@ -260,7 +260,7 @@ def _masked(table: Table, simple: str, selector: str, dataset: str) -> Transferr
     itself = result(ACCURACY)
     made = Transferred(simple, selector, dataset, model=itself.model, note=itself.note)
     if itself.gap:
-        return replace(made, gap=_by_run(itself.gap))
+        return replace(made, gap=_by_name(itself.gap))
     valid, test = ([(m, result(m)) for m in _metrics(simple, part)] for part in ("valid", "test"))
     if not valid:  # somebody's own model of that name, without the paper's grid
         return replace(made, gap=Gap("not run", f"{simple} has no grid to choose from"))
@@ -274,6 +274,6 @@ def _masked(table: Table, simple: str, selector: str, dataset: str) -> Transferr
     return replace(made, values=chosen.values, point=metric.point)
 
 
-def _by_run(gap: Gap) -> Gap:
-    """`run` does missing runs with the chosen settings, whichever table shows them."""
-    return replace(gap, command="run") if gap.command.startswith("reproduce") else gap
+def _by_name(gap: Gap) -> Gap:
+    """The table that a user knows these runs by."""
+    return replace(gap, command="reproduce table23") if gap.command.startswith("reproduce") else gap

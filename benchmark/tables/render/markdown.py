@@ -43,11 +43,10 @@ class _Notes:
 
 
 def _remedy(gap: Gap | None, results: list[Result]) -> str:
-    """One command for all cells of a remark."""
-    methods = dict.fromkeys(result.model or result.method for result in results)
-    datasets = dict.fromkeys(result.dataset for result in results)
-    command = gap.remedy(methods, datasets) if gap else ""
-    return f". Run `{command}`." if command else "."
+    """The commands for all cells of a remark."""
+    cells = [(result.model or result.method, result.dataset) for result in results]
+    commands = gap.remedy(cells) if gap else []
+    return f". Run {' and '.join(f'`{command}`' for command in commands)}." if commands else "."
 
 
 def to_markdown(table: Table) -> str:

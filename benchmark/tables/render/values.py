@@ -113,7 +113,7 @@ def _json_cell(result: Result) -> dict[str, Any]:
         "failures": result.failures,
         "failure_message": result.message or None,
         "reason": gap.reason if gap else None,
-        "remedy": (gap.remedy([result.model or result.method], [result.dataset]) or None) if gap else None,
+        "remedy": next(iter(gap.remedy([(result.model or result.method, result.dataset)])), None) if gap else None,
         "note": result.note or None,
     }  # fmt: skip
 
