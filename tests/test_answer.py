@@ -34,13 +34,19 @@ def test_where_it_holds(results):  # noqa: F811
     assert (found.holds, found.final) == (True, False)
     first, pairs, cells, gaps = found.sentences
     assert first.startswith(
-        "Does ProtoGate rank first? Yes, as far as it has been run: over 2 datasets and 4 methods its "
-        "mean rank is 1.00, 1st of 4. The paper's numbers for the same cells give 1."
+        "Does ProtoGate rank first? Yes, as far as it has been run: over 2 of 7 datasets and 4 of 17 methods "
+        "its mean rank is 1.00, 1st of 4 (next is MLP with 2.00). The paper's numbers for the same cells "
+        "give 1."
     )
-    assert "In 1000 resamplings of our runs ProtoGate is first in 100 %; the runs share" in first
-    assert "Nemenyi" not in first  # it is asked of ProtoGate and of who is first
+    assert (
+        "In 1000 resamplings of our runs ProtoGate is first alone in 100 %; the runs share" in first
+    )
+    assert (
+        "2 datasets are too few to tell ProtoGate and MLP apart: Nemenyi's test asks for 3.32"
+        in first
+    )
     assert "None of the 3 others selects features for each sample: of those that do, none" in first
-    assert first.endswith("K is the paper's, which may have been chosen on test data.")
+    assert first.endswith("K, is the paper's, which may have been chosen on test data.")
     assert pairs.startswith("ProtoGate clearly beats SVM (colon, lung), MLP (colon, lung) and RF")
     assert "loses" not in pairs and "other" not in pairs
     assert pairs.endswith("(corrected paired tests, Holm over all 6).")
@@ -58,12 +64,14 @@ def test_where_it_fails(results):  # noqa: F811
     assert found.holds is False
     first, pairs, *_ = found.sentences
     assert (
-        "? No, as far as it has been run: " in first and "4th of 4 (MLP leads with 1.00)" in first
+        "? No, as far as it has been run: " in first
+        and "4th of 4 (the best is MLP with 1.00)" in first
     )
-    assert "ProtoGate is first in 0 %;" in first
+    assert "ProtoGate is first alone in 0 %;" in first
     # Four methods on two datasets: nothing below 4.7 * sqrt(4 * 5 / 12) / sqrt(2) = 3.3 ranks is clear.
     assert (
-        "Nemenyi's test does not tell ProtoGate and MLP apart: on 2 datasets it takes 3.32" in first
+        "2 datasets are too few to tell ProtoGate and MLP apart: Nemenyi's test asks for 3.32"
+        in first
     )
     assert pairs.startswith("ProtoGate clearly loses to SVM (colon, lung), MLP")
     assert found.beats == {} and set(found.loses_to) == {"SVM", "MLP", "RF"}
@@ -80,6 +88,8 @@ def test_where_it_is_open(results):  # noqa: F811
         add_runs(results, method, "lung", spread(90.0, 12.0)[:: 1 if method == "rf" else -1])
     found, _ = answer.build(results)
     assert "It shares the first place, as far as it has been run" in found.sentences[0]
+    assert "a shared 1st of 3 (so has " in found.sentences[0]
+    assert "Nemenyi" not in found.sentences[0] and "the best is" not in found.sentences[0]
     assert found.holds is False
     assert found.sentences[1] == (
         "No difference between ProtoGate and another method is clear in 4 corrected paired tests."
@@ -121,11 +131,18 @@ def test_who_was_searched_less_is_told(results, register):  # noqa: F811
             params = {"k": 3} if method == "protogate" else {}
             add_runs(results, method, dataset, spread(mean, 2.0), params)
     found, _ = answer.build(results)
-    assert found.searched == answer.Searched(cheaper=2, rivals=3, in_full=3, local=0)
+    assert found.searched == answer.Searched(cheaper=2, rivals=3, in_full=0, fixed=3, local=0)
     assert (
-        "ProtoGate's settings come from a cheaper search on 2 of the datasets; 3 of the 3 others were "
-        "searched in full." in found.sentences[0]
+        "ProtoGate's settings come from a cheaper search on 2 of the datasets; of the 3 others 0 were "
+        "searched in full, and 3 have nothing to search." in found.sentences[0]
     )
+
+
+def test_what_failed_is_not_missing(results):  # noqa: F811
+    add_runs(results, "invase", "colon", ["diverged"] * 25)
+    found = runs(results, 90.0)
+    assert found.failed == {"colon": ["INVASE"]} and "INVASE" not in found.missing["colon"]
+    assert found.sentences[-1].endswith("Every run failed: INVASE on colon.")
 
 
 def test_cheaper_searches_and_the_conservative_reading_are_told():

@@ -362,7 +362,9 @@ def test_figure8_shows_shares_and_deviations_between_samples(results):
     assert "Not run: lung, meta-pam, prostate, toxicity (`python -m benchmark reproduce" in note(
         figure
     )
-    assert "No data: meta-dr, tcga-2y (`python -m benchmark data get meta-dr tcga-2y`)" in note(figure)
+    assert "No data: meta-dr, tcga-2y (`python -m benchmark data get meta-dr tcga-2y`)" in note(
+        figure
+    )
     assert "lung, 3,312 features\nours: not run" in texts(lung)
     assert texts(colon).count("not run") == 6  # of the eight printed
     assert texts(colon).count("2 of 25 runs") == 1

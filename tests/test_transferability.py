@@ -227,16 +227,25 @@ def test_gaps_carry_a_reason_and_a_command(results):
 
     reason, remedy = gap("protogate")
     assert "1 timeout" in reason and "24 not run" in reason
-    assert remedy == "python -m benchmark reproduce table23 --models protogate --datasets colon --budget all"
+    assert (
+        remedy
+        == "python -m benchmark reproduce table23 --models protogate --datasets colon --budget all"
+    )
     # These were made before masked data were looked at: running them is not enough.
     reason, remedy = gap("protogate-local")
     assert reason == "25 of 25 records hold no scores on masked data"
     assert remedy == "python -m benchmark run --force --models protogate-local --datasets colon"
     reason, remedy = gap("protogate-global")
     assert reason == "not tuned yet"
-    assert remedy == "python -m benchmark reproduce table23 --models protogate-global --datasets colon --budget all"
+    assert (
+        remedy
+        == "python -m benchmark reproduce table23 --models protogate-global --datasets colon --budget all"
+    )
     reason, remedy = gap("none", "lung", "svm")
-    assert remedy == "python -m benchmark reproduce table23 --models svm:kernel=poly --datasets lung --budget all"
+    assert (
+        remedy
+        == "python -m benchmark reproduce table23 --models svm:kernel=poly --datasets lung --budget all"
+    )
 
 
 def test_a_record_of_an_older_grid_is_a_gap_and_not_another_value(results):

@@ -11,6 +11,7 @@ from conftest import add_runs, cell_of, spread
 from benchmark.protocol import registry
 from benchmark.runner.records import Store
 from benchmark.tables import pairing
+from benchmark.tables.measured import measure
 from benchmark.tables.recipes import read_recipe
 from benchmark.tables.verdict import (
     JUDGED,
@@ -289,3 +290,28 @@ def test_what_the_papers_runs_share_with_ours_is_told_where_they_are_known(regis
     [(dataset, kind, rho)] = pairing.measured(Store(tmp_path), recipe)
     assert (dataset, kind, rho.trainings) == ("colon", pairing.OTHERS, {"ridge": 2})
     assert rho.value == pytest.approx(1)
+
+
+def test_beside_known_settings_the_runs_share_what_they_really_do(register, tmp_path):
+    """Seeds of forests share more than the runs of two strengths of Ridge."""
+    register(MODELS + '[ridge]\nclass = "x:Y"\n[ridge.recovered]\ncolon = { C = 0.5 }\n')
+    rng = np.random.default_rng(7)
+    split = rng.normal(size=25)
+    for seed in (42, 43):
+        params = {} if seed == 42 else {"random_state": seed}
+        add_runs(tmp_path, "rf", "colon", (70 + split).tolist(), params)
+    theirs = np.asarray(spread(77.5, 9.43))
+    ours = 83 + 0.3 * (theirs - theirs.mean()) + rng.normal(scale=8, size=25)
+    add_runs(tmp_path, "ridge", "colon", theirs.tolist(), {"C": 0.5})
+    add_runs(tmp_path, "ridge", "colon", ours.tolist())
+    recipe = read_recipe("table2")
+    [accuracy] = recipe.metrics
+    cell, printed = cell_of("ridge", "colon"), recipe.printed("ridge", "colon", accuracy.name)
+    store = Store(tmp_path)
+    assert pairing.used(store, cell, accuracy).rho == pytest.approx(1)
+    real = pairing.used(store, cell, accuracy, printed).rho
+    assert real == pytest.approx(np.corrcoef(theirs, ours)[0, 1]) and real < 0.9
+    found = measure(recipe, store).results["ridge", "colon", accuracy.name, "rule"]
+    assert found.verdict.shared.rho == real
+    other = recipe.printed("knn", "colon", accuracy.name)  # not what these settings give
+    assert pairing.used(store, cell, accuracy, other).rho == pytest.approx(1)

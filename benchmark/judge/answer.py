@@ -36,6 +36,8 @@ from benchmark.tables.table import Table
 METHOD = "protogate"
 METRIC = "balanced_accuracy"
 TABLE = "table2"
+TABULAR = "tabular-best-rank"
+"""The claim on mean ranks in Table 15."""
 MARKS = ("<!-- answer: written by `make reports` -->", "<!-- end of the answer -->")
 """What README has around the sentences."""
 NAMED = 3
@@ -64,7 +66,9 @@ class Searched:
     """Datasets on which ProtoGate's settings come from a cheaper search than the rule's."""
     rivals: int
     in_full: int
-    """Rivals without any cheaper search on these datasets."""
+    """Rivals that were searched by the rule in full on all of these datasets."""
+    fixed: int
+    """Rivals that have nothing to search."""
     local: int
     """Rivals that select features for each sample, as ProtoGate does."""
 
@@ -92,6 +96,8 @@ class Answer:
     no_data: tuple[str, ...] = ()
     missing: dict[str, list[str]] = field(default_factory=dict)
     """Dataset -> methods without all 25 runs, where the dataset has any."""
+    failed: dict[str, list[str]] = field(default_factory=dict)
+    """Dataset -> methods of which every run failed."""
     sentences: tuple[str, ...] = ()
 
 
@@ -99,7 +105,7 @@ def answer(table: Table, lines: Sequence[Line], claims: Sequence[Claim]) -> Answ
     """From Table 2, every printed cell beside ours and the claims."""
     rank = _rank(table, claims)
     beats, loses_to, undecided = _clear(pairwise.pairs(table, METHOD))
-    no_data, missing = _missing(table)
+    no_data, missing, failed = _missing(table)
     found = Answer(
         holds=None if not rank else rank["place"] == 1 and rank["shared"] == 0,
         final=table.fully_ranked,
@@ -114,9 +120,10 @@ def answer(table: Table, lines: Sequence[Line], claims: Sequence[Claim]) -> Answ
         leads=tuple(leads(table)),
         no_data=no_data,
         missing=missing,
+        failed=failed,
     )
     sentences = [
-        _about_rank(found),
+        " ".join(filter(None, [_about_rank(table, found), _about_tabular(claims)])),
         _about_pairs(found),
         _about_cells(found),
         _about_gaps(table, found),
@@ -157,7 +164,7 @@ def _rank(table: Table, claims: Sequence[Claim]) -> dict[str, float | int | str]
         if (summary := table.summaries[method, "rule", "mean_rank"]).ours
     }
     mine = round(means[METHOD], 9)
-    first = min(means, key=lambda method: means[method])
+    rival = min((m for m in methods if m != METHOD), key=lambda method: means[method], default="")
     theirs = {
         method: pair[0]
         for method in methods
@@ -169,9 +176,9 @@ def _rank(table: Table, claims: Sequence[Claim]) -> dict[str, float | int | str]
         "shared": sum(round(mean, 9) == mine for mean in means.values()) - 1,
         "methods": len(methods),
         "datasets": len(datasets),
-        "first": first,
-        "first_mean": means[first],
     }
+    if rival:
+        found |= {"rival": rival, "rival_mean": round(means[rival], 9)}
     if METHOD in theirs:
         best = theirs[METHOD]
         found["paper_mean"] = best
@@ -192,12 +199,17 @@ def _searched(table: Table) -> Searched:
         choices = [table.results[method, d, METRIC, "rule"].choice for d in datasets]
         return sum(choice is not None and not choice.by_rule for choice in choices)
 
+    def fixed(method: str) -> bool:
+        searches = [cell.search for d in datasets if (cell := table.recipe.cell(method, d))]
+        return not any(search.ranges or len(search.points()) > 1 for search in searches)
+
     rivals = [method for method in methods if method != METHOD]
     entries = [find_model(method) for method in rivals]
     return Searched(
         cheaper(METHOD),
         len(rivals),
-        sum(not cheaper(method) for method in rivals),
+        sum(not cheaper(method) and not fixed(method) for method in rivals),
+        sum(map(fixed, rivals)),
         sum(entry is not None and entry.selects == "local" for entry in entries),
     )
 
@@ -250,8 +262,9 @@ def leads(table: Table) -> list[Lead]:
     return found
 
 
-def _missing(table: Table) -> tuple[tuple[str, ...], dict[str, list[str]]]:
-    no_data, missing = [], {}
+def _missing(table: Table) -> tuple[tuple[str, ...], dict[str, list[str]], dict[str, list[str]]]:
+    """Datasets without any run; by dataset, who is missing runs, and of whom every run failed."""
+    no_data, missing, failed = [], {}, {}
     for dataset in table.recipe.datasets:
         cells = {
             row.label: result
@@ -260,47 +273,58 @@ def _missing(table: Table) -> tuple[tuple[str, ...], dict[str, list[str]]]:
         }
         if not any(result.n for result in cells.values()):
             no_data.append(dataset)
-        elif gaps := [name for name, result in cells.items() if not result.complete]:
-            missing[dataset] = gaps
-    return tuple(no_data), missing
+            continue
+        gaps = {name: result.gap for name, result in cells.items() if result.gap}
+        if lost := [name for name, gap in gaps.items() if gap.word == "failed"]:
+            failed[dataset] = lost
+        if open_ := [name for name, gap in gaps.items() if gap.word != "failed"]:
+            missing[dataset] = open_
+    return tuple(no_data), missing, failed
 
 
 # In words ----------------------------------------------------------------------------------------
 
 
-def _about_rank(found: Answer) -> str:
+def _about_rank(table: Table, found: Answer) -> str:
     rank = found.rank
     if not rank:
         return "Whether ProtoGate ranks first is open: it has no rank over the runs at hand."
     verdict = "Yes" if found.holds else "No"
-    if rank["place"] == 1 and rank["shared"]:
+    first, shared = rank["place"] == 1, bool(rank["shared"])
+    if first and shared:
         verdict = "It shares the first place"
     so_far = "" if found.final else ", as far as it has been run"
-    over = f"{rank['datasets']} datasets and {rank['methods']} methods"
-    shared = "a shared " if rank["shared"] and rank["place"] != 1 else ""
+    recipe = table.recipe
+    over = (
+        f"{rank['datasets']} of {len(recipe.datasets)} datasets and {rank['methods']} of "
+        f"{len(recipe.methods)} methods"
+    )
     text = (
         f"Does ProtoGate rank first? {verdict}{so_far}: over {over} its mean rank is "
-        f"{rank['mean']:.2f}, {shared}{_place(int(rank['place']))} of {rank['methods']}"
+        f"{rank['mean']:.2f}, {'a shared ' * shared}{_place(int(rank['place']))} of {rank['methods']}"
     )
-    if not found.holds and rank["first"] != METHOD:
-        text += f" ({label(str(rank['first']))} leads with {rank['first_mean']:.2f})"
+    rival = label(str(rank["rival"])) if "rival" in rank else ""
+    if rival:
+        what = f"so has {rival}" if first and shared else "next is" if first else "the best is"
+        named = "" if first and shared else f" {rival} with {rank['rival_mean']:.2f}"
+        text += f" ({what}{named})"
     parts = [text]
     if "paper_mean" in rank:
         parts.append(
             f"The paper's numbers for the same cells give {rank['paper_mean']:.2f}, "
             f"{_place(int(rank['paper_place']))}"
         )
-    if "critical" in rank and rank["first"] != METHOD:
-        apart = float(rank["mean"]) - float(rank["first_mean"]) > float(rank["critical"])
-        first = label(str(rank["first"]))
+    if "critical" in rank and rival and not (first and shared):
+        away = abs(float(rank["mean"]) - float(rank["rival_mean"]))
+        apart = away > float(rank["critical"])
         parts.append(
-            f"Nemenyi's test {'tells' if apart else 'does not tell'} ProtoGate and {first} apart: on "
-            f"{rank['datasets']} datasets it takes {rank['critical']:.2f} ranks"
+            f"{rank['datasets']} datasets {'are enough' if apart else 'are too few'} to tell ProtoGate and "
+            f"{rival} apart: Nemenyi's test asks for {rank['critical']:.2f} ranks between them"
         )
     if "support" in rank:
         parts.append(
-            f"In 1000 resamplings of our runs ProtoGate is first in {_share(float(rank['support']))}; the runs "
-            f"share samples, so that this overstates the certainty"
+            f"In 1000 resamplings of our runs ProtoGate is first alone in {_share(float(rank['support']))}; the "
+            f"runs share samples, so this overstates the certainty"
         )
     return f"{'. '.join(parts)}.{_about_search(found.searched)}"
 
@@ -315,10 +339,22 @@ def _about_search(searched: Searched | None) -> str:
         )
     if searched and searched.cheaper:
         text += (
-            f" ProtoGate's settings come from a cheaper search on {searched.cheaper} of the datasets; "
-            f"{searched.in_full} of the {searched.rivals} others were searched in full."
+            f" ProtoGate's settings come from a cheaper search on {searched.cheaper} of the datasets; of the "
+            f"{searched.rivals} others {searched.in_full} were searched in full"
         )
-    return f"{text} ProtoGate's K is the paper's, which may have been chosen on test data."
+        text += f", and {searched.fixed} have nothing to search." if searched.fixed else "."
+    return f"{text} ProtoGate's number of neighbours, K, is the paper's, which may have been chosen on test data."
+
+
+def _about_tabular(claims: Sequence[Claim]) -> str:
+    """The same question on data of fewer features, where the claim has been judged."""
+    for claim in claims:
+        if claim.statement.id == TABULAR and claim.outcome.known:
+            return (
+                f"On the datasets of Table 15, which are not HDLSS, the claim that it has or shares the best "
+                f"mean rank {claim.outcome.word}: {claim.outcome.evidence}."
+            )
+    return ""
 
 
 def _place(number: int) -> str:
@@ -402,6 +438,8 @@ def _about_gaps(table: Table, found: Answer) -> str:
         if rest := most[NAMED:]:
             names.append(f"{len(rest)} more methods" if len(rest) > 1 else rest[0][0])
         parts.append(f"{cells} cells on the other datasets: {_listed(names)}")
+    failed = [f"{', '.join(names)} on {dataset}" for dataset, names in found.failed.items()]
+    ended = f" Every run failed: {'; '.join(failed)}." if failed else ""
     if not parts:
-        return f"Nothing is missing: {len(table.recipe.datasets)} of {len(paper.DATASETS)} datasets are complete."
-    return f"Missing: {'; '.join(parts)}."
+        return f"Nothing is missing: {len(table.recipe.datasets)} of {len(paper.DATASETS)} datasets are complete.{ended}"
+    return f"Missing: {'; '.join(parts)}.{ended}"

@@ -486,18 +486,27 @@ def _summary(entries: Sequence[Discrepancy]) -> str:
     ]
     adjusted = dict(zip(map(id, tested), stats.holm([e.p or 0.0 for e in tested]), strict=True))
     moving = [e for e in entries if e.largest and abs(e.largest.difference or 0.0) >= POINT]
-    lines = [["", "largest effect on balanced accuracy", "adjusted p"]]
+    lines = [["", "largest effect on balanced accuracy", "adjusted p", "clear"]]
     for entry in moving:
         effect = entry.largest
         assert effect is not None and effect.difference is not None
         p = f"{adjusted[id(effect)]:.2g}" if id(effect) in adjusted else ""
-        lines.append([entry.title, f"{effect.difference:+.2f} points ({effect.what})", p])
+        all_of_it = [adjusted[id(e)] for e in entry.effects if id(e) in adjusted]
+        clear_ones = f"{sum(x < stats.ALPHA for x in all_of_it)} of {len(all_of_it)}"
+        lines.append(
+            [
+                entry.title,
+                f"{effect.difference:+.2f} points ({effect.what})",
+                p,
+                clear_ones * bool(all_of_it),
+            ]
+        )
     still = sum(bool(e.largest) for e in entries) - len(moving)
     other = sum(_weight(e)[0] == 1 for e in entries)
     open_ = sum(_weight(e)[0] == 2 for e in entries)
     clear = sum(p < stats.ALPHA for p in adjusted.values())
     rest = (
-        f"In {still} more the largest effect is below {POINT:g} point, which does not show that there is none; "
+        f"Clear: how many of the entry's tested effects on an accuracy have an adjusted p below {stats.ALPHA}. In {still} more the largest effect is below {POINT:g} point, which does not show that there is none; "
         f"{other} are measured on something else; the effect of {open_} is not measured. Of each entry the "
         f"largest effect is shown, so p is adjusted (Holm) for all {len(tested)} tests of an accuracy; after "
         f"that {clear} of them are below {stats.ALPHA}."

@@ -49,6 +49,7 @@ def pairs(table: Table, against: str | None = None) -> list[Pair]:
             for row in rows
             if (result := table.results.get((row.method, dataset, metric, "rule")))
             and result.complete
+            and table.of_these_patients(result)
         ]
         whole = against is None or _complete(table, against, dataset, metric)
         tests = [

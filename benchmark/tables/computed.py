@@ -310,7 +310,19 @@ def _lambda_t(table: Table, metric: Metric, store: Store) -> dict[Place, Result]
             )
             printed = table.recipe.printed(method, dataset, metric.name)
             verdict = _p_verdict(p, printed.mean if printed else None, metric.decimals)
-            found |= _made(table, method, dataset, metric, values=(p,), verdict=verdict, note=note)
+            worse = fmean(differences) < 0
+            if worse:
+                note += f"; {LAMBDAS[-1]:g} is the better one on test data"
+            found |= _made(
+                table,
+                method,
+                dataset,
+                metric,
+                values=(p,),
+                verdict=verdict,
+                note=note,
+                reversed=worse,
+            )
     return found
 
 
@@ -334,10 +346,11 @@ def _lambda_wilcoxon(table: Table, metric: Metric, store: Store) -> dict[Place, 
             found |= _made(table, method, "", metric, gap=gap)
             continue
         complete = [value for value in made.values() if not isinstance(value, Gap)]
-        p = stats.wilcoxon_p([fmean(best) - fmean(largest) for best, largest, _ in complete])
+        differences = [fmean(best) - fmean(largest) for best, largest, _ in complete]
+        p, worse = stats.wilcoxon_p(differences), fmean(differences) < 0
         printed = table.recipe.printed(method, "", metric.name)
         verdict = _p_verdict(p, printed.mean if printed else None, metric.decimals)
-        found |= _made(table, method, "", metric, values=(p,), verdict=verdict)
+        found |= _made(table, method, "", metric, values=(p,), verdict=verdict, reversed=worse)
     return found
 
 

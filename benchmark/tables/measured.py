@@ -50,8 +50,9 @@ def measure(recipe: Recipe, store: Store, editions: Sequence[str] = EDITIONS) ->
     refuse_mixed([record for plan in plans if plan.known for record in plan.found(records)])
 
     @cache
-    def shared(model: str, label: str, metric: Metric) -> Shared:
-        return pairing.used(store, Cell(registry.models()[model], recipe.data(label)), metric)
+    def shared(model: str, label: str, metric: Metric, printed: Printed | None) -> Shared:
+        cell = Cell(registry.models()[model], recipe.data(label))
+        return pairing.used(store, cell, metric, printed)
 
     used = {plan.dataset for plan in plans if any(plan.found(records))}
     found = {}
@@ -247,7 +248,7 @@ def _result(
     records: Mapping[str, Record],
     lost: int,
     dataset_in_use: bool,
-    shared: Callable[[str, str, Metric], Shared],
+    shared: Callable[[str, str, Metric, Printed | None], Shared],
 ) -> Result:
     found = plan.found(records)
     good = [record for record in found if record["status"] == "ok"]
@@ -353,7 +354,7 @@ def _verdict(
     gap: Gap | None,
     metric: Metric,
     plan: _Plan,
-    shared: Callable[[str, str, Metric], Shared],
+    shared: Callable[[str, str, Metric, Printed | None], Shared],
 ) -> Verdict:
     if gap is not None:
         return Verdict(gap.word, gap.reason)
@@ -362,7 +363,12 @@ def _verdict(
         return Verdict("not in paper", "no such cell")
     if printed.mean is None:
         return _beside_dash(result, metric)
-    known = shared(plan.cell.entry.name, plan.cell.data.label, metric) if plan.cell else APART
+    known = APART
+    if plan.cell:
+        # The paper's own runs are no measure of what another row or edition shares with them.
+        by_rule = plan.edition == "rule" and not plan.cell.overrides
+        name, label = plan.cell.entry.name, plan.cell.data.label
+        known = shared(name, label, metric, printed if by_rule else None)
     deterministic = plan.cell is not None and plan.cell.entry.deterministic
     return beside(printed, result.values, result.within, metric, known, deterministic)
 

@@ -21,6 +21,7 @@ from dataclasses import dataclass
 from statistics import fmean, stdev, variance
 
 from benchmark import paper
+from benchmark.paper import Printed
 from benchmark.protocol import registry
 from benchmark.protocol.plan import Cell, keys_of
 from benchmark.protocol.registry import ModelEntry
@@ -62,14 +63,17 @@ def kind_of(entry: ModelEntry) -> str:
     return "networks" if {"steps", "epochs"} & entry.params.keys() else "others"
 
 
-def used(store: Store, cell: Cell, metric: Metric) -> Shared:
-    """What the verdict on a cell rests on: nothing is shared where nothing was measured."""
+def used(store: Store, cell: Cell, metric: Metric, printed: Printed | None = None) -> Shared:
+    """What the verdict on a cell rests on: nothing is shared where nothing was measured. Beside a printed
+    cell whose settings are known, it is what the runs of both settings really share."""
     kind, name = kind_of(cell.entry), cell.entry.name
+    added = 0.0 if cell.entry.deterministic else seed(store, kind, metric)
+    if printed and (both := _both(store, Cell(cell.entry, cell.data), metric, printed)):
+        return Shared(max(0.0, correlation(*both) or 0.0), added)
     alone = (name,) if name in KINDS[kind] else ()
     found = next(
         (r for names in (alone, KINDS[kind]) if (r := _rho(store, names, cell.data, metric))), None
     )
-    added = 0.0 if cell.entry.deterministic else seed(store, kind, metric)
     return Shared(found.used if found else 0.0, added)
 
 
@@ -135,23 +139,29 @@ def measured(store: Store, recipe: Recipe) -> list[tuple[str, str, Rho]]:
 
 
 def _known(store: Store, recipe: Recipe, dataset: str, metric: Metric) -> dict[str, Trainings]:
-    """Methods of which a setting gives every printed digit, so that it is the paper's: its runs, and those
-    of the setting that the rule chooses."""
+    """What both sides give, of the methods whose settings in the paper are known and others than ours."""
     found = {}
     for name in recipe.methods:
         printed = recipe.printed(name, dataset, metric.name)
-        if name not in registry.models() or printed is None or printed.mean is None:
-            continue
-        base = Cell(registry.models()[name], registry.data_ref(dataset))
-        runs = [_scores(store, base, edition, metric) for edition in ("own", "recovered")]
-        if not all(runs) or runs[0] == runs[1]:
-            continue
-        pairs = zip(
-            (fmean(runs[1]), stdev(runs[1])), (printed.mean, printed.std or 0.0), strict=True
-        )
-        if all(paper.equal_as_printed(ours, theirs, metric.decimals) for ours, theirs in pairs):
-            found[name] = runs
+        if name in registry.models() and printed:
+            base = Cell(registry.models()[name], registry.data_ref(dataset))
+            if both := _both(store, base, metric, printed):
+                found[name] = both
     return found
+
+
+def _both(store: Store, base: Cell, metric: Metric, printed: Printed) -> Trainings:
+    """The runs of the setting that the rule chooses, and of another one that gives every printed digit, so
+    that it is the paper's; empty where none is known."""
+    if printed.mean is None:
+        return []
+    runs = [_scores(store, base, edition, metric) for edition in ("own", "recovered")]
+    if not all(runs) or runs[0] == runs[1]:
+        return []
+    given = (fmean(runs[1]), stdev(runs[1]))
+    pairs = zip(given, (printed.mean, printed.std or 0.0), strict=True)
+    same = all(paper.equal_as_printed(ours, theirs, metric.decimals) for ours, theirs in pairs)
+    return runs if same else []
 
 
 def _trainings(store: Store, name: str, data: DataRef, metric: Metric) -> Trainings:

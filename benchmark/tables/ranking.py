@@ -67,8 +67,9 @@ def block(methods: Sequence[str], datasets: Sequence[str], have: Collection[Plac
     the diagram of critical differences. Means over different datasets cannot be compared, and a
     filled cell would rank what was filled in; so a method counts only if it has every dataset of the
     block. Which cells those are is decided by where there are runs and never by their scores. Blocks
-    of at least three methods on two datasets come first, because fewer allow no test of ranks; of
-    equally many cells, the block with more datasets.
+    of at least three methods on two datasets come first, because fewer allow no test of ranks; then those
+    on enough datasets for a verdict, unless they leave out more than half of the cells; of equally many
+    cells, the block with more datasets.
     """
     # Sets of datasets as numbers, a bit for each, the first dataset's the highest.
     bits = {dataset: 1 << i for i, dataset in enumerate(reversed(datasets))}
@@ -87,7 +88,9 @@ def block(methods: Sequence[str], datasets: Sequence[str], have: Collection[Plac
             and (rows := sum(those & ~mine == 0 for mine in having.values())) >= least_methods
         ]
         if able:
-            *_, best = max(able)  # where even the datasets are as many, those that stand first
+            most, *_ = max(able)
+            judged = [x for x in able if x[1] >= FEWEST_DATASETS and 2 * x[0] >= most]
+            *_, best = max(judged or able)  # of as many cells and datasets, those that stand first
             return (
                 tuple(m for m in methods if best & ~having[m] == 0),
                 tuple(d for d in datasets if best & bits[d]),
@@ -113,8 +116,7 @@ def ranked_block(table: Table, metric: str) -> Block:
     settled = {
         place
         for place, result in cells.items()
-        if (result.gap is None or result.gap.word == "failed")
-        and not (recipe.paper is not None and result.verdict.word == "data unavailable")
+        if (result.gap is None or result.gap.word == "failed") and table.of_these_patients(result)
     }
     return block([m for m in recipe.methods if m in started], recipe.datasets, settled)
 
@@ -157,14 +159,15 @@ def _summaries(
             verdict=_not_ranked(table, row.method, rule.metric),
         )
         theirs_here = paper_values.get(row.method)
-        if mine and summary.ours and theirs_here:
+        # Beside a dash the paper's ADTM would be a mean over fewer datasets than ours.
+        if mine and summary.ours and theirs_here and None not in theirs_here:
             summary = replace(
                 summary,
                 same_cells=stats.over_datasets([theirs_here], rule.ddof)[0],
                 verdict=_beside_the_papers(mine, theirs_here, len(methods), rule.ddof),
             )
         elif mine:
-            why = "the paper prints none of these cells"
+            why = "the paper does not print all of these cells"
             summary = replace(summary, verdict=Verdict("not in paper", why))
         made.append(summary)
     return made

@@ -39,7 +39,9 @@ class Gap:
         if self.command == "data get":
             return [f"python -m benchmark data get {' '.join(every)}"]
         if not any(every):
-            return [f"python -m benchmark {self.command}"]  # a value over all datasets needs them all
+            return [
+                f"python -m benchmark {self.command}"
+            ]  # a value over all datasets needs them all
         if self.command.startswith("reproduce"):  # which leaves alone what is there
             names = f"--models {','.join(datasets_of)} --datasets {','.join(every)}"
             return [f"python -m benchmark {self.command} {names} --budget all"]
@@ -114,6 +116,8 @@ class Result(Averaged):
     several tables."""
     unconverged: Failure | None = None
     """Set where most runs learned nothing; the values are kept all the same."""
+    reversed: bool = False
+    """Of a two-sided p-value: whether the difference points away from what the paper says."""
 
     @property
     def n(self) -> int:
@@ -229,6 +233,10 @@ class Table:
         cells = paper.cells(self.recipe.paper) if self.recipe.paper is not None else []
         printed = {c.method for c in cells}, {c.dataset for c in cells if c.dataset}
         return bool(cells) and (set(methods), set(datasets)) == printed
+
+    def of_these_patients(self, result: Result) -> bool:
+        """Whether a result is of the paper's own data: beside the paper another draw does not count."""
+        return self.recipe.paper is None or result.verdict.word != "data unavailable"
 
     def in_edition(self, method: str, dataset: str, metric: str, edition: str) -> Result | None:
         """The edition's result; where `recovered` settings are not known, that by the paper's rule."""

@@ -249,7 +249,7 @@ def _unmasked(table: Table, simple: str, dataset: str) -> Transferred:
     result = next((result for result in found if result.complete), found[-1])
     made = Transferred(simple, NONE, dataset, model=result.model, note=result.note)
     if result.gap:
-        return replace(made, gap=_by_name(result.gap))
+        return replace(made, gap=result.gap)
     return replace(made, values=result.values, point=(result.params or {}).get(SIMPLE[simple][2]))
 
 
@@ -260,7 +260,7 @@ def _masked(table: Table, simple: str, selector: str, dataset: str) -> Transferr
     itself = result(ACCURACY)
     made = Transferred(simple, selector, dataset, model=itself.model, note=itself.note)
     if itself.gap:
-        return replace(made, gap=_by_name(itself.gap))
+        return replace(made, gap=itself.gap)
     valid, test = ([(m, result(m)) for m in _metrics(simple, part)] for part in ("valid", "test"))
     if not valid:  # somebody's own model of that name, without the paper's grid
         return replace(made, gap=Gap("not run", f"{simple} has no grid to choose from"))
@@ -272,8 +272,3 @@ def _masked(table: Table, simple: str, selector: str, dataset: str) -> Transferr
     best = max(range(len(valid)), key=lambda i: round(valid[i][1].mean or 0.0, 9))
     metric, chosen = test[best]
     return replace(made, values=chosen.values, point=metric.point)
-
-
-def _by_name(gap: Gap) -> Gap:
-    """The table that a user knows these runs by."""
-    return replace(gap, command="reproduce table23") if gap.command.startswith("reproduce") else gap

@@ -245,8 +245,10 @@ def _somewhere(name: str, each: Sequence[Comparison | None]) -> Comparison | Non
         return Comparison(name, missing=missing) if present else None
     best = max(known, key=lambda c: c.slack)
     true = np.any(truths, axis=0)
-    if not true[0] and len(known) == 1 < len(present):  # one dataset does not stand for all
-        return Comparison(name, missing=missing)
+    if len(known) == 1 < len(present):  # one dataset does not stand for all, in fact or in a redraw
+        if not true[0]:
+            return Comparison(name, missing=missing)
+        true = np.ones_like(true)
     found = any(c.sure and c.true is not None and c.true[0] for c in known)
     return Comparison(
         f"{name}: {best.text if true[0] else 'nowhere'}",

@@ -38,7 +38,7 @@ class Value:
     failed: bool = False
     """No value, and none to come: the method does not converge there."""
     drawn: bool = False
-    """Whether it has runs to draw from; what is computed from all datasets has none."""
+    """Whether there is something to draw from: its runs, or the datasets that it is a mean over."""
     partial: bool = False
     """Over some of the datasets or methods only, where it should be over all."""
     edition: str = ""
@@ -90,14 +90,22 @@ class InRuns:
         result = built.in_edition(method, dataset, metric, self.edition)
         gap = result.gap if result else None
         partial = not dataset and gap is not None and gap.word == "incomplete"
+        if result and not built.of_these_patients(result):
+            return Value(why=result.verdict.why)
         if result is None or not result.values or (gap and not partial):
             return Value(failed=bool(gap and gap.word == "failed"), why=gap.reason if gap else "")
         if metric == "rank_difference":
             return self._rank_difference(table, method, dataset)
-        if not dataset or len(result.values) == 1:
-            mean = np.full(self.size, np.mean(result.values)).round(DIGITS)
-            why = gap.reason if gap else ""
-            return Value(mean, partial=partial, edition=result.edition, why=why)
+        why = gap.reason if gap else ""
+        if len(result.values) == 1:
+            # A claim is that something is better: no p-value of the contrary supports it.
+            [value] = result.values if not result.reversed else (1.0,)
+            same = np.full(self.size, value).round(DIGITS)
+            return Value(same, partial=partial, edition=result.edition, why=why)
+        if not dataset:  # one value per dataset: other datasets might have been taken
+            drawn = redraws("datasets", len(result.values))
+            means = np.array(result.values)[drawn].mean(axis=1).round(DIGITS)
+            return Value(means, drawn=True, partial=partial, edition=result.edition, why=why)
         # Times have repeats and not splits, which nothing pairs between methods.
         paired = len(result.values) == RUNS
         drawn = redraws(dataset if paired else f"{method} on {dataset}", len(result.values))
