@@ -48,6 +48,7 @@ SWITCHES := stg:patience=500,lspin:patience=500,llspin:patience=500,stg:batch_si
 comma := ,
 seeds = $(subst $() ,$(comma),$(foreach seed,$(SEEDS),$(1):random_state=$(seed)))
 campaign: .venv/.installed ## The runs behind the shipped tables
+	-$(TUNE) --models ridge,svm,knn,rf,lightgbm --datasets $(REAL)
 	-$(RUN) --models $(call seeds,rf),$(call seeds,lightgbm) --datasets $(REAL)
 	-$(TUNE) --models mlp --datasets $(REAL) --quick
 	-$(RUN) --models $(call seeds,mlp) --datasets $(REAL)
@@ -71,7 +72,7 @@ campaign: .venv/.installed ## The runs behind the shipped tables
 	-$(TUNE) --models stg --datasets $(REAL) --quick
 	-$(RUN) --models tabnet:lambda_sparse=0.5:lr=0.003,realx:class_weight=balanced --datasets colon
 	-$(TUNE) --models realx --datasets $(TABULAR) --quick
-	-$(RUN) --models tabnet:valid_loss=double-softmax,protogate:clip=null,protogate:lam_local=0.002507 --datasets colon
+	-$(RUN) --models protogate:clip=null,protogate:lam_local=0.002507 --datasets colon
 	-$(RUN) --models lightgbm:n_estimators=200 --datasets $(REAL)
 	-$(RUN) --models realx:steps=50,realx:steps=100,realx:steps=200 --datasets $(TABULAR)
 	-$(RUN) --models mlp:lr=0.001,mlp:lr=0.0027315368221841104,realx:drift=true --datasets vehicle,mfeat-fourier,100-plants-texture
@@ -81,9 +82,12 @@ campaign: .venv/.installed ## The runs behind the shipped tables
 	-$(TUNE) --models lasso --datasets 100-plants-texture,mfeat-fourier,vehicle
 	-$(TUNE) --models lightgbm --datasets $(TABULAR)
 	-$(TUNE) --models tabnet --datasets $(REAL) --quick
+	-$(RUN) --models tabnet:valid_loss=double-softmax --datasets colon
+	-$(TUNE) --models l2x --datasets $(REAL) --quick
 	-$(TUNE) --models lasso --datasets $(REAL)
 	-$(TUNE) --models invase --datasets $(REAL) --quick
-	-$(TUNE) --models l2x --datasets $(REAL) --quick
+	-$(RUN) --models invase:checkpoint=valid_loss --datasets colon,syn1,syn2,syn3
+	-$(RUN) --models lspin:checkpoint=valid_prediction_loss,llspin:checkpoint=valid_prediction_loss --datasets colon
 	-$(RUN) --models catboost --datasets prostate
 	-$(TUNE) --models lspin,llspin --datasets lung,prostate,toxicity --quick
 	-$(TUNE) --models protogate-global,protogate-local --datasets $(REAL) --quick

@@ -260,7 +260,7 @@ def test_what_is_written_down_shows_the_released_code(gate):
     found = cause_of(gate, "protogate")
     assert (found.kind, found.register) == (causes.UNEXPLAINED, "protogate-released")
     assert [one.changed for one in found.tried] == [
-        "the released code itself", "ours with its settings",
+        "the released code itself", "our ProtoGate with the released script's settings",
     ]  # fmt: skip
     assert "2 other implementations tried" in found.text
 

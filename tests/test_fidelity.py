@@ -75,8 +75,8 @@ def test_findings_are_kept_until_the_experiment_changes(tmp_path):
     open_question = replace(made, experiment={**made.experiment, "accept": {}})
     assert open_question.accepted is None
     text = fidelity.to_markdown({"invase-syn1": made, "realx-syn1": open_question})
-    assert "0 of 0 experiments" in text and "for 1 none is known" in text
-    assert "not counted: 1 whose range is not from a paper that was looked up (0 within it)" in text
+    assert "0 of 0 experiments" in text and "for 1 no range is known" in text
+    assert "of 1 with an unverified range 0 are" in text
     other = replace(experiment, n_train=9)
     assert fidelity.read(tmp_path, other) is None
     fidelity.write(tmp_path, replace(made, revision=made.revision - 1))

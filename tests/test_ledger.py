@@ -468,5 +468,5 @@ def test_text_is_for_a_terminal_and_tells_what_runs_share(lines):
     assert "colon    networks  0.52  0.35 to 0.69   ProtoGate (5)" in whole
     assert "0.35 to 0.69" in ledger_render.render(lines, "md", shared=shared)
     one = ledger_render.render([x for x in lines if x.printed.table == 2], "text")
-    assert "MLP" in one and "agrees within" in one
+    assert "MLP" in one and "equivalent from" in one
     assert "CatBoost" not in one

@@ -282,8 +282,9 @@ def quick(sub: argparse.ArgumentParser) -> None:
         nargs="?",
         const=5,
         metavar="SPLITS",
-        help="a cheaper search: all settings on this many splits (default 5), then the best two, three if "
-        "they tie, on all 25; tables say so. Searches that saw less are done again",
+        help="a cheaper search: all settings on this many splits (default 5), then the best two on "
+        "all 25. Settings that tie go along, up to three; if more tie, they see five more splits first. Tables "
+        "say so. Searches that saw less are done again",
     )
 
 

@@ -56,7 +56,7 @@ def speed(arguments: argparse.Namespace) -> int:
 
 def fidelity(arguments: argparse.Namespace) -> int:
     """Train each selecting network on the tasks that it was introduced with, where the relevant
-    features are known, and print what it finds beside the range that its paper reports. Finished
+    features are known, and print what it finds beside the accepted range and where that is from. Finished
     experiments are kept in results/fidelity. Exit code 1 if one is outside its range."""
     from benchmark.experiments import fidelity as experiment
     from benchmark.progress import Progress

@@ -213,14 +213,11 @@ def to_markdown(findings: Mapping[str, Finding | None]) -> str:
         ]
     done = [(experiments()[name], f) for name, f in findings.items() if f]
     judged = [f.accepted for e, f in done if e.verified and f.accepted is not None]
-    total = f"{sum(map(bool, judged))} of {len(judged)} experiments within the accepted range"
+    total = f"{sum(map(bool, judged))} of {len(judged)} experiments whose range was looked up are within it"
     if unverified := [f.accepted for e, f in done if not e.verified and e.accept]:
-        total += (
-            f"; not counted: {len(unverified)} whose range is not from a paper that was looked up "
-            f"({sum(map(bool, unverified))} within it)"
-        )
+        total += f"; of {len(unverified)} with an unverified range {sum(map(bool, unverified))} are"
     if unknown := sum(f.accepted is None for _, f in done):
-        total += f"; for {unknown} none is known"
+        total += f"; for {unknown} no range is known"
     missing = len(findings) - len(done)
     tail = f"; {missing} not run (`python -m benchmark fidelity`)." if missing else "."
     return f"# Fidelity: the methods on their own papers' tasks\n\n{grid(lines)}\n\n{total}{tail}"

@@ -225,6 +225,9 @@ def _notes(found: Mapping[tuple[str, str], Runs]) -> list[str]:
     return [
         "Validation part. Line: mean over runs; band: ProtoGate's standard error; marker: weights kept.",
         f"Steps of training: {_lengths(found)}.",
+        "REAL-X predicts here from the features that it selects (EVAL-X); in Table 2 from all."
+        if any(method == "realx" for _, method in found)
+        else "",
         *_unrecorded(found),
         f"Fewer than {whole} runs: {style.several(few)}." if few else "",
         f"No runs with chosen settings: {'; '.join(_absent(found))} (`{COMMAND}`)."

@@ -69,7 +69,9 @@ def read(store: Store) -> Shown:
     if len(have) > 1:
         both = rulers((printed, have), (ours, have))
         points = _points(printed, have, both), _points(ours, have, both)
-        bars = _differences(ours, have), _differences(printed, have)
+        # Rounded cells tie where the paper's own did not, so what it prints comes first.
+        theirs_too = _as_printed(have) if have == methods else _differences(printed, have)
+        bars = _differences(ours, have), theirs_too
         rows.append(("paper and ours", *points, *bars))
     return Shown(rows, methods, have)
 

@@ -150,7 +150,7 @@ def _note(found: Mapping[tuple[str, str], Specimen], datasets: list[str]) -> lis
     others = [dataset for dataset in paper.DATASETS if dataset not in datasets]
     return [
         f"Test samples of {' and '.join(sorted(splits))}; open: mean number of open gates.",
-        "Each panel sorts the features for itself: a place along the axis is another one in each.",
+        "Each panel sorts the features for itself: the same place means another feature in each.",
         f"Default settings, not tuned: {style.several(untuned, 4)}." if untuned else "",
         f"Not fitted yet: `{command}`." if absent else "",
         f"Only {', '.join(datasets)}: nothing fitted on {', '.join(others)} (`python -m benchmark specimen --models "

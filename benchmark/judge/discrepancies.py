@@ -463,15 +463,18 @@ def to_markdown(entries: Sequence[Discrepancy]) -> str:
     about = (
         "Where the paper's text, its printed numbers and its released code disagree or are silent: "
         "what each of them says, what this harness does, how to get the other side, and what that "
-        "changes. Effects are measured from the records that ship with the project; p and the 95 % "
-        "interval are those of the corrected resampled t-test on the 25 paired runs, one by one: they ask "
-        "whether an effect would show on new splits, too. A verdict beside a printed cell asks less, "
-        "whether two trainings agree on these splits, and has narrower intervals."
+        "changes. Effects are measured from the records that ship with the project. p and the 95 % "
+        "interval come from the corrected resampled t-test on the 25 paired runs; they ask whether the effect "
+        "would show on new splits, too, and only the summary adjusts them for their number. A verdict beside "
+        "a printed cell asks less, whether two trainings agree on these splits, and has narrower intervals. "
+        "± is between runs; that of printed numbers of features is between samples. "
+        "*Switch*: what gives the other side, where `model:name=value` is for `run --models` and "
+        "`dataset:name=value` for `run --datasets`."
     )
     parts = ["# Discrepancies", about, _summary(entries)]
     for entry in entries:
         place = f" ({entry.where})" if entry.where else ""
-        parts.append(f"## {entry.title}{place}")
+        parts.append(f"## {entry.title}{place}: `{entry.id}`")
         said = [(name, getattr(entry, key)) for key, name in SOURCES.items()]
         parts.append("\n".join(f"- {name}: {value}" for name, value in said if value))
         parts += [text for text in (_effects_text(entry.effects),) if text]

@@ -107,12 +107,13 @@ def to_markdown(found: Sequence[Order]) -> str:
         if o.swapped
     ]
     about = (
-        "Times were taken on other hardware, so a single one is neither right nor wrong. We compare only "
-        "who is faster than whom; the last column is the median of the ratios."
+        "The paper's times come from other hardware, so single times cannot be compared; we compare the order "
+        "of the methods. Pairs that are equal on either side do not count. The last column is ours divided "
+        "by the paper's, the median over the methods. Many of ours are of default settings or of some that "
+        "were chosen earlier; the notes below Tables 12, 13 and 20 say which."
     )
     lines = ["## Times: who is faster than whom", about, grid([head, *rows])]
     if swapped:
-        lines.append(
-            "The paper's order that is the other way round here: " + "; ".join(swapped) + "."
-        )
+        lines.append("Faster in the paper, slower here:")
+        lines.append("\n".join(f"- {one}" for one in swapped))
     return "\n\n".join(lines) if found else ""

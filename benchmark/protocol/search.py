@@ -8,7 +8,7 @@ accuracy over the 25 splits. Ties go to the first in grid order.
 
 race    that rule at less cost: a setting is dropped once a perfect score on all the splits that it
         has not seen could not save it. The choice is provably the rule's.
-quick   all settings on a few splits, then the best two (three if they tie) finish: cheaper, and marked so.
+quick   all settings on a few splits, then the best two, more where they tie, finish: cheaper, and marked so.
 """
 
 from __future__ import annotations

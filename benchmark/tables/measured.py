@@ -333,9 +333,7 @@ def _undefined(metric: Metric, count: int) -> str:
 
 def _named(plan: _Plan) -> str:
     """The model that a remedy has to name."""
-    if plan.cell is None:
-        return plan.method
-    return plan.cell.entry.name if plan.gap and plan.base else plan.cell.model
+    return plan.cell.model if plan.cell else plan.method
 
 
 def _note(plan: _Plan) -> str:

@@ -114,7 +114,7 @@ def copied(sheet: Sheet) -> list[Finding]:
         whole = equal == len(datasets)
         timed = table == 20
         why = (
-            "Clocks never agree like this: the row was put together from the other two."
+            "Separate timings would hardly agree in every digit; the row was probably taken from the other two."
             if timed
             else "The same masks can give the same predictions, or the row was copied."
         )

@@ -125,7 +125,7 @@ def to_text(lines: Sequence[Line], everything: bool = False, shared: Correlation
         )
         return "\n\n".join(parts)
     shown = [line for line in lines if everything or _informative(line)]
-    cells = [["", "", *[""] * _several(lines), "paper", "ours", "", "agrees within"]]
+    cells = [["", "", *[""] * _several(lines), "paper", "ours", "", "equivalent from"]]
     for line in shown:
         ours, cell = line.ours["rule"], line.printed
         within = ours.verdict.within
@@ -138,6 +138,14 @@ def to_text(lines: Sequence[Line], everything: bool = False, shared: Correlation
         )
     if shown:
         parts.append(columns(cells))
+        parts.append(
+            textwrap.fill(
+                "Equivalent from: the smallest margin for which equivalence would be shown; asked for is half "
+                "the printed ±. In the table every printed cell counts, repeats and ranks included; README "
+                "counts distinct accuracies.",
+                WIDTH,
+            )
+        )
     if any(line.ours["rule"].same_cells for line in shown):
         parts.append("Ranks: the paper's over the same cells, in brackets as printed.")
     if not everything:

@@ -33,8 +33,9 @@ LEGEND = (
         f"The percentage is the share of {DRAWS} redraws of our runs in which the claim holds on "
         f"the same cells: {RUNS} splits with replacement, the same ones for all methods. It is not "
         "a p-value: the splits share their samples, so it overstates how sure new data would make us. Times "
-        "are redrawn from their repeats, for each method apart; values over all datasets have "
-        "nothing to draw from."
+        "are redrawn from their repeats, for each method apart, and normalised means over all datasets over "
+        "the datasets. Many times are of default settings or of some that were chosen earlier; the notes "
+        "below Tables 12, 13 and 20 say which."
     ),
 )
 

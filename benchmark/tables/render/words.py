@@ -41,6 +41,10 @@ PRINTED_K = (
     "ProtoGate's K is the printed one, not searched (Discrepancies, `protogate-k`): it may have been "
     "chosen by test scores."
 )
+REALX_F1 = (
+    "REAL-X's penalty is 1, the first of the paper's values: no validation score depends on it, but the "
+    "selected features do, and with them its F1 (Discrepancies, `realx-penalty`)."
+)
 DASHES = (
     "Where the paper prints a dash for failed convergence, `=` means that ours failed as well, `≠` that it "
     "converged."
@@ -129,6 +133,9 @@ def legend(table: Table) -> str:
             dataset in paper.DATASETS for dataset in table.recipe.datasets
         ):
             lines.append(PRINTED_K)
+        columns = {metric.name for _, metric in table.recipe.columns}
+        if "f1_select" in columns and "realx" in table.recipe.methods:
+            lines.append(REALX_F1)
     for edition in table.editions:
         words = Counter(r.verdict.word for r in table.shown if r.edition == edition)
         judged = [word for word in WORDS if words[word] and word != "not in paper"]
