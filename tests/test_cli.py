@@ -411,8 +411,13 @@ def test_what_nobody_can_run_here_costs_nothing(inside, tmp_path, monkeypatch):
     (tmp_path / "results").mkdir()
     text = inside("status", "table2", "--results", tmp_path / "results", check=3).stdout
     assert text.rstrip().endswith("have to be fetched by hand: meta-dr, tcga-2y.")
-    rows = [line for line in text.splitlines() if "| meta-dr" in line]
-    assert rows and all("| no data" in row for row in rows)
+    assert "| lung" in text and "| meta-dr" not in text
+    rows = json.loads(
+        inside(
+            "status", "table2", "--results", tmp_path / "results", "--format", "json", check=3
+        ).stdout
+    )
+    assert {row["state"] for row in rows if row["dataset"] == "meta-dr"} == {"no data"}
     done = inside("reproduce", "table2", "--models", "knn", "--datasets", "meta-dr,tcga-2y", "--jobs",
                   "0", "--results", tmp_path / "results", "--reports", tmp_path, check=3)  # fmt: skip
     assert "core-hours" not in done.stderr

@@ -31,7 +31,9 @@ from benchmark.protocol.registry import find_model, label
 from benchmark.runner.shipped import store_at
 from benchmark.tables import statistics as stats
 from benchmark.tables.build import build_from
+from benchmark.tables.render.words import DASH
 from benchmark.tables.table import Table
+from benchmark.text import grid
 
 METHOD = "protogate"
 METRIC = "balanced_accuracy"
@@ -40,6 +42,10 @@ TABULAR = "tabular-best-rank"
 """The claim on mean ranks in Table 15."""
 MARKS = ("<!-- answer: written by `make reports` -->", "<!-- end of the answer -->")
 """What README has around the sentences."""
+ABOUT_SHORT = (
+    "Balanced accuracy (%) over 25 runs with settings by the paper's rule, in brackets the printed one; mean "
+    "ranks over these cells, 1 = best. [Table 2](reports/table2.md) has all methods, deviations and verdicts."
+)
 NAMED = 3
 """How many methods with gaps are named."""
 
@@ -99,6 +105,8 @@ class Answer:
     failed: dict[str, list[str]] = field(default_factory=dict)
     """Dataset -> methods of which every run failed."""
     sentences: tuple[str, ...] = ()
+    short: tuple[tuple[str, ...], ...] = ()
+    """The ranked methods, the best first: ours and the paper's accuracies and mean ranks, as texts."""
 
 
 def answer(table: Table, lines: Sequence[Line], claims: Sequence[Claim]) -> Answer:
@@ -121,6 +129,7 @@ def answer(table: Table, lines: Sequence[Line], claims: Sequence[Claim]) -> Answ
         no_data=no_data,
         missing=missing,
         failed=failed,
+        short=_in_short(table),
     )
     sentences = [
         " ".join(filter(None, [_about_rank(table, found), _about_tabular(claims)])),
@@ -147,8 +156,10 @@ def in_readme(text: str, found: Answer) -> str:
     _, other, after = rest.partition(end)
     if not (mark and other):
         return text
-    lines = "\n\n".join(textwrap.fill(sentence, 110) for sentence in found.sentences)
-    return f"{before}{start}\n\n{lines}\n\n{end}{after}"
+    parts = [textwrap.fill(sentence, 110) for sentence in found.sentences]
+    if found.short:
+        parts += [grid(found.short), textwrap.fill(ABOUT_SHORT, 110)]
+    return "\n\n".join([f"{before}{start}", *parts, f"{end}{after}"])
 
 
 # What was found ----------------------------------------------------------------------------------
@@ -212,6 +223,24 @@ def _searched(table: Table) -> Searched:
         sum(map(fixed, rivals)),
         sum(entry is not None and entry.selects == "local" for entry in entries),
     )
+
+
+def _in_short(table: Table) -> tuple[tuple[str, ...], ...]:
+    """The block that is ranked, which has no holes."""
+    methods, datasets = table.ranked
+    ranks_of = {m: table.summaries[m, "rule", "mean_rank"] for m in methods}
+
+    def beside(ours: float | None, theirs: float | None) -> str:
+        return f"{ours:.2f} ({DASH if theirs is None else f'{theirs:.2f}'})" if ours else DASH
+
+    rows = []
+    for method in sorted(methods, key=lambda m: (ranks_of[m].ours or (0.0,))[0]):
+        results = [table.results[method, d, METRIC, "rule"] for d in datasets]
+        cells = [beside(r.mean, r.printed.mean if r.printed else None) for r in results]
+        summary = ranks_of[method]
+        ranked = [pair[0] if pair else None for pair in (summary.ours, summary.same_cells)]
+        rows.append((label(method), *cells, beside(*ranked)))
+    return (("", *datasets, "mean rank"), *rows) if rows else ()
 
 
 def _clear(pairs: Sequence[Pair]) -> tuple[dict[str, list[str]], dict[str, list[str]], int]:

@@ -21,7 +21,7 @@ from benchmark.tables.recipes import Need
 from benchmark.text import first_line, grid
 
 Row = dict[str, Any]
-ABSENT = "no data"
+COMPLETE, ABSENT = "complete", "no data"
 
 
 def counts(results: Path) -> tuple[list[Row], bool]:
@@ -74,16 +74,16 @@ def needed(table: str, results: Path) -> tuple[list[Row], bool]:
             records, _ = store.find([spec.key for spec in specs])
             ok = sum(record["status"] == "ok" for record in records.values())
             if ok == len(specs):
-                rows.append(_row(need, edition, "complete"))
+                rows.append(_row(need, edition, COMPLETE))
             elif away:
                 rows.append(_row(need, edition, ABSENT))
             else:
                 seconds = costs.of_runs(need.cell, len(specs) - ok)
                 rows.append(_row(need, edition, f"{ok} of {len(specs)} runs", seconds))
     for cell in timed(table):
-        state = "complete" if or_told(partial(timing.read, results, cell)) else "not timed"
+        state = COMPLETE if or_told(partial(timing.read, results, cell)) else "not timed"
         rows.append(_row(Need(cell), "", state))
-    return rows, all(row["state"] == "complete" for row in rows)
+    return rows, all(row["state"] == COMPLETE for row in rows)
 
 
 def _row(need: Need, edition: str, state: str, seconds: float | None = None) -> Row:
@@ -101,15 +101,29 @@ def _row(need: Need, edition: str, state: str, seconds: float | None = None) -> 
 def to_text(rows: list[Row]) -> str:
     if not rows:
         return "No records of your own yet. `python -m benchmark run --models knn --datasets colon` makes 25."
-    head = list(rows[0])
-    text = grid([head, *[[_cell(name, row[name]) for name in head] for row in rows]])
-    hours = sum(row.get("core_hours") or 0.0 for row in rows)
-    parts = [text, f"Missing: about {hours:.1f} core-hours." if hours else ""]
-    if absent := dict.fromkeys(row["dataset"] for row in rows if row.get("state") == ABSENT):
+    if "state" not in rows[0]:
+        return _listed(rows)
+    # What is there needs no list; what is missing stands in the order in which `reproduce` does it.
+    missing = [row for row in rows if row["state"] not in (COMPLETE, ABSENT)]
+    missing.sort(key=lambda row: (row["core_hours"] is None, row["core_hours"] or 0.0))
+    complete = sum(row["state"] == COMPLETE for row in rows)
+    parts = [_listed(missing)] if missing else []
+    parts.append(f"{complete} of {len(rows)} cells are complete.")
+    if hours := sum(row["core_hours"] or 0.0 for row in missing):
+        parts.append(
+            f"Missing: about {hours:.1f} core-hours, with searches by the paper's rule in full; `reproduce "
+            f"--quick` costs less."
+        )
+    if absent := dict.fromkeys(row["dataset"] for row in rows if row["state"] == ABSENT):
         parts.append(
             f"Not counted, because the data have to be fetched by hand: {', '.join(absent)}."
         )
-    return "\n".join(filter(None, parts))
+    return "\n".join(parts)
+
+
+def _listed(rows: list[Row]) -> str:
+    head = list(rows[0])
+    return grid([head, *[[_cell(name, row[name]) for name in head] for row in rows]])
 
 
 def _cell(name: str, value: Any) -> str:
@@ -118,5 +132,5 @@ def _cell(name: str, value: Any) -> str:
     if isinstance(value, dict):
         return ", ".join(f"{n} {kind}" for kind, n in value.items()) or "-"
     if isinstance(value, float):
-        return f"{value:.2f}"
+        return f"{value:.2f}" if not 0 < value < 0.005 else "< 0.01"
     return "-" if value is None else str(value)
