@@ -255,6 +255,74 @@ def test_slips_with_test_sets(tmp_path):
         loading.load(ref)
 
 
+def coded(n, codes, seed=0):
+    """A category with codes for words, which tells the class but for its last code."""
+    rng = np.random.default_rng(seed)
+    arm = np.resize(codes, n)
+    kind = np.where(arm == codes[0], "case", np.where(arm == codes[1], "ctl", "case"))
+    return pd.DataFrame(
+        {"s": rng.normal(size=n), "t": rng.normal(size=n), "arm": arm, "kind": kind}
+    )
+
+
+@pytest.mark.parametrize("codes", [["01", "02"], ["1.0", "2.0"], ["TRUE", "FALSE"], ["1", "2"]])
+def test_categories_are_the_same_in_both_files(codes, tmp_path):
+    """The test file's codes are numbers, if one looks at them alone."""
+    new = saved(tmp_path, coded(20, codes, 1), "new.csv")
+    path = saved(tmp_path, coded(60, [*codes, "X9"]))
+    for train, test in ((path, new), (new, path)):
+        data = loading.load(loading.own_table(train, "kind", test=test, encode="onehot"))
+        assert data.categories == {"arm": tuple(sorted([*codes, "X9"]))}
+        written = [*pd.read_csv(train, dtype=str)["arm"], *pd.read_csv(test, dtype=str)["arm"]]
+        assert [data.categories["arm"][int(code)] for code in data.X[:, 2]] == written
+        unseen = "categories of 'arm' that no training row has count as none: 'X9'"
+        assert (unseen in data.notes) == (train == new)
+        # The same as words that nobody takes for numbers.
+        words = [
+            saved(tmp_path, pd.read_csv(file, dtype={"arm": str}).assign(arm=lambda t: "c" + t["arm"]), f"c{i}.csv")
+            for i, file in enumerate((train, test))
+        ]  # fmt: skip
+        same = loading.load(loading.own_table(words[0], "kind", test=words[1], encode="onehot"))
+        assert same.sha256 == data.sha256
+
+
+def test_labels_are_the_same_in_both_files(tmp_path):
+    for known, tested in (
+        (["1", "2", "3a"], ["1", "2"]),
+        (["01", "02", "X"], ["01", "02"]),
+        (["NA", "EU", "AS"], ["NA"]),
+    ):
+        path = saved(tmp_path, cohort().assign(kind=np.resize(known, 60)))
+        new = saved(tmp_path, cohort(1).assign(kind=np.resize(tested, 60)), "new.csv")
+        data = loading.load(loading.own_table(path, "kind", ["patient", "sample"], test=new))
+        assert data.classes == tuple(sorted(known))
+        assert {data.classes[code] for code in data.y[60:]} == set(tested)
+        turned = [tmp_path / f"turned-{name}" for name in ("mine.csv", "new.csv")]
+        for file, to in zip((path, new), turned, strict=True):
+            frame = pd.read_csv(file, dtype=str, keep_default_na=False)
+            frame.set_index("sample").T.to_csv(to, index_label="gene")
+        ref = loading.own_table(turned[0], "kind", ["patient"], test=turned[1], transpose=True)
+        assert loading.load(ref).sha256 == data.sha256
+
+
+@pytest.mark.parametrize("transpose", [False, True])
+def test_names_and_groups_are_what_is_written(transpose, tmp_path):
+    """Not the numbers that they look like: 1.1 and 1.10 are two patients, 0E1 is no 0."""
+    patients = [f"{i}.{end}" for i in range(15) for end in ("1", "10")]
+    frame = cohort().assign(patient=np.repeat(patients, 2))
+    frame["sample"] = ["00000", "0E1", "0E2", "NA", *(f"0{i}" for i in range(56))]
+    path = saved(tmp_path, frame)
+    if transpose:
+        columns = [f"row {i}" for i in range(60)]
+        frame.T.set_axis(columns, axis=1).to_csv(path, index_label="gene")
+    ref = loading.own_table(path, "kind", id="sample", groups="patient", transpose=transpose)
+    data = loading.load(ref)
+    assert data.ids == tuple(frame["sample"])
+    assert len(np.unique(data.groups)) == 30
+    gap = saved(tmp_path, cohort().assign(patient=["NA", *cohort()["patient"][1:]]), "gap.csv")
+    assert "1 row of 60 without 'patient'" in complaint(gap, groups="patient", drop=["sample"])
+
+
 def test_classes_without_a_test_row_are_told(tmp_path):
     path, new = saved(tmp_path, cohort()), cohort(1)
     test = saved(tmp_path, new[new["kind"] != "c"], "new.csv")

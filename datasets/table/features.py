@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -109,6 +109,12 @@ def numbers_of(
     return X, categories
 
 
+def words_of(frame: pd.DataFrame) -> set[str]:
+    """The columns with texts that are no numbers."""
+    texts = [n for n, dtype in frame.dtypes.items() if not pd.api.types.is_numeric_dtype(dtype)]
+    return {str(n) for n in texts if not _is_flag(frame[n]) and _parsed(frame[n]) is None}
+
+
 def _is_flag(column: pd.Series[Any]) -> bool:
     known = column.dropna()
     return len(known) > 0 and bool(known.map(type).isin([bool, np.bool_]).all())
@@ -151,6 +157,22 @@ def _categories(path: str, frame: pd.DataFrame) -> dict[str, tuple[str, ...]]:
 def _category_texts(column: pd.Series[Any]) -> pd.Series[Any]:
     texts = column.astype(object).map(lambda value: value if pd.isna(value) else label(value))
     return texts.mask(texts == "")
+
+
+def note_unseen(
+    names: Sequence[str],
+    X: np.ndarray[Any, Any],
+    categories: Mapping[str, Sequence[str]],
+    tested: np.ndarray[Any, Any],
+    notes: list[str],
+) -> None:
+    """Name the categories that are tested and that no run can train on."""
+    for name, levels in categories.items():
+        codes = X[:, names.index(name)]
+        new = sorted(set(codes[tested & ~np.isnan(codes)]) - set(codes[~tested]))
+        if new:
+            shown = listed(levels[int(code)] for code in new)
+            notes.append(f"categories of {name!r} that no training row has count as none: {shown}")
 
 
 def codes_of(

@@ -11,6 +11,7 @@ import warnings
 import zipfile
 from collections import Counter
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -32,8 +33,23 @@ MAX_DENSE = 2e9
 """Bytes up to which a sparse matrix is filled with its zeros: models take dense ones."""
 
 
+@dataclass(frozen=True)
+class Known:
+    """Columns whose types are not guessed: what a text file has there is taken as it is written.
+
+    `01` and `1` are two patients, and in another file the same categories may all look like numbers.
+    """
+
+    target: str | None = None
+    """Its labels become numbers where all of them are some."""
+    id: str | None = None
+    """Its values are names, also `NA`."""
+    words: frozenset[str] = frozenset()
+    """Texts, also where all of them look like numbers."""
+
+
 def read_one(
-    path: Path, target: str | None, transpose: bool, notes: list[str], tested: bool = False
+    path: Path, known: Known, transpose: bool, notes: list[str], tested: bool = False
 ) -> tuple[pd.DataFrame, list[str] | None]:
     """A file as a table with a row per sample; of a transposed one, its samples' names, too.
 
@@ -44,16 +60,16 @@ def read_one(
         raise UserError(f"{path} is empty.")
     if size > LARGE:
         print(f"Reading {path.name} ({size / 1e6:.0f} MB), please wait.", file=sys.stderr)
-    frame = _read_frame(path, target, transpose, notes)
+    frame = _read_frame(path, known, transpose, notes)
     if transpose and not _holds_arrays(path):
         _check_columns(path, frame)
-        return _transposed(path, frame, target)
+        return _transposed(path, frame, known)
     first = frame.iloc[:, 0]
     frame = _without_index(frame, notes)
     _check_columns(path, frame)
     frame.columns = pd.Index([str(name) for name in frame.columns])
     if not tested:
-        _hint_transpose(path, frame, first, target)
+        _hint_transpose(path, frame, first, known.target)
     return frame, None
 
 
@@ -61,17 +77,17 @@ def _holds_arrays(path: Path) -> bool:
     return path.suffix.lower() in (".mat", ".npz")
 
 
-def _read_frame(path: Path, target: str | None, transpose: bool, notes: list[str]) -> pd.DataFrame:
+def _read_frame(path: Path, known: Known, transpose: bool, notes: list[str]) -> pd.DataFrame:
     """One column per feature, and the target among them; transposed, a text file as it is written."""
-    text = _read_words if transpose else partial(_read_text, target=target, notes=notes)
+    text = _read_words if transpose else partial(_read_text, known=known, notes=notes)
     readers: dict[str, Callable[[Path], pd.DataFrame]] = {
         ".csv": text,
         ".tsv": text,
         ".txt": text,
         ".parquet": _read_parquet,
         ".arff": arff.read,
-        ".mat": lambda path: _from_arrays(path, _read_mat(path), target, transpose),
-        ".npz": lambda path: _from_arrays(path, _read_npz(path), target, transpose),
+        ".mat": lambda path: _from_arrays(path, _read_mat(path), known.target, transpose),
+        ".npz": lambda path: _from_arrays(path, _read_npz(path), known.target, transpose),
     }
     suffix = Path(path.stem).suffix if path.suffix == ".gz" else path.suffix
     reader = readers.get(suffix.lower())
@@ -143,18 +159,29 @@ def _separated(path: Path) -> tuple[str, list[str]]:
         return separator, [name.strip() for name in next((row for row in rows if row), [])]
 
 
-def _read_text(path: Path, target: str | None, notes: list[str]) -> pd.DataFrame:
-    """Columns with the types that their values have."""
+def _read_text(path: Path, known: Known, notes: list[str]) -> pd.DataFrame:
+    """Columns with the types that their values have, unless they are known."""
     separator, names = _separated(path)
-    # The target is read behind a sign, or pandas would take a class called "None" for a gap.
-    signed = {names.index(target): lambda text: f"={text}"} if target in names else {}
-    frame = _read_csv(path, separator, na_values=["?"], low_memory=False, converters=signed)
+    # Read behind a sign, or pandas would take a class or a sample called "None" for a gap.
+    signed = {i: "={}".format for i, name in enumerate(names) if name in (known.target, known.id)}
+    words = {i: str for i, name in enumerate(names) if name in known.words and i not in signed}
+    frame = _read_csv(
+        path, separator, na_values=["?"], low_memory=False, converters=signed, dtype=words
+    )
     frame.columns = pd.Index(names)
     for position in signed:
         written = frame.iloc[:, position].str[1:]
-        note_blanks(written, notes)
-        frame.isetitem(position, _text_labels(written.str.strip()))
+        if names[position] == known.target:
+            note_blanks(written, notes)
+        frame.isetitem(position, _named(names[position], written.str.strip(), known))
     return frame
+
+
+def _named(column: str, written: pd.Series[Any], known: Known) -> pd.Series[Any]:
+    """Labels, or samples' names, from the texts of a file."""
+    if column == known.target and column not in known.words:
+        return _text_labels(written)
+    return written.mask(written.isin(GAPS))
 
 
 def _read_words(path: Path) -> pd.DataFrame:
@@ -193,9 +220,7 @@ def _read_csv(path: Path, separator: str, **words: Any) -> pd.DataFrame:
         ) from error
 
 
-def _transposed(
-    path: Path, frame: pd.DataFrame, target: str | None
-) -> tuple[pd.DataFrame, list[str]]:
+def _transposed(path: Path, frame: pd.DataFrame, known: Known) -> tuple[pd.DataFrame, list[str]]:
     """A table with a row per feature, whose first column names them, with a row per sample; and the
     samples' names, which stand above the columns."""
     names = [str(name).strip() for name in frame.iloc[:, 0]]
@@ -207,6 +232,7 @@ def _transposed(
         )
     if frame.shape[1] < 2:
         raise UserError(f"{path}, read with --transpose, has no sample: it has a single column.")
+    target = known.target
     if target is not None and target not in names:
         there = target in frame.columns
         hint = (
@@ -223,12 +249,12 @@ def _transposed(
     columns: dict[str, Any] = {}
     plain = flat.mask(gaps).to_numpy(dtype=object).reshape(words.shape)
     for j, name in enumerate(names):
-        if name == target:
-            labels = flat.to_numpy(dtype=object).reshape(words.shape)[:, j]
+        if name in (target, known.id):
+            labels = pd.Series(flat.to_numpy(dtype=object).reshape(words.shape)[:, j])
             text = all(isinstance(label, str) for label in labels)
-            columns[name] = _text_labels(pd.Series(labels)) if text else pd.Series(labels)
+            columns[name] = _named(name, labels, known) if text else labels
         else:
-            columns[name] = plain[:, j] if written[j] else numbers[:, j]
+            columns[name] = plain[:, j] if written[j] or name in known.words else numbers[:, j]
     return pd.DataFrame(columns), [str(name) for name in frame.columns[1:]]
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Collection, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,8 @@ import pandas as pd
 from benchmark.protocol.spec import UserError
 from benchmark.text import counted
 
-from .files import read_one
+from .features import words_of
+from .files import Known, read_one
 from .names import label, listed
 
 
@@ -144,13 +146,14 @@ def with_test(
     path: Path,
     frame: pd.DataFrame,
     test: Path,
+    known: Known,
     target: str,
     drop: Collection[str],
     transpose: bool,
     notes: list[str],
 ) -> tuple[pd.DataFrame, np.ndarray[Any, Any]]:
     """The rows of both files, and which are those of the second."""
-    other, _ = read_one(test, target, transpose, [], tested=True)
+    other, _ = read_one(test, known, transpose, [], tested=True)
     if target not in other.columns:
         raise UserError(
             f"{test} has no column {target!r}, which says the class in {path}, so nothing can be scored "
@@ -163,12 +166,26 @@ def with_test(
             f"{len(missing)} of those of {path}. A test set has "
             f"the same columns, in any order; leave out with --drop what only one of them has."
         )
-    known = {*frame.columns, *drop}
-    extra = [name for name in other.columns if name not in known]
+    taken = {*frame.columns, *drop}
+    extra = [name for name in other.columns if name not in taken]
     if extra:
         notes.append(f"columns that only {test.name} has are left out: {listed(extra)}")
-    both = pd.concat([frame, other[list(frame.columns)]], ignore_index=True)
+    other = other[list(frame.columns)]
+    here, there = words_of(frame), words_of(other)
+    frame = _as_written(path, frame, there - here, known, transpose)
+    other = _as_written(test, other, here - there, known, transpose)
+    both = pd.concat([frame, other], ignore_index=True)
     return both, np.arange(len(both)) >= len(frame)
+
+
+def _as_written(
+    path: Path, frame: pd.DataFrame, words: set[str], known: Known, transpose: bool
+) -> pd.DataFrame:
+    """The table with these columns as texts, because they are texts in the file that it is joined with."""
+    if not words:
+        return frame
+    again, _ = read_one(path, replace(known, words=known.words | words), transpose, [], tested=True)
+    return pd.concat([frame.drop(columns=list(words)), again[sorted(words)]], axis=1)[frame.columns]
 
 
 def check_tested(
