@@ -150,12 +150,36 @@ def test_runs_with_groups_equal_a_plain_script(tmp_path):
             for fold, (rest, test) in enumerate(outer.split(X, y, groups)):
                 inner = StratifiedGroupKFold(10, shuffle=True, random_state=fold)
                 cut = list(inner.split(X[rest], y[rest], groups[rest]))
-                # The first tenth with the most classes among those that leave all to training.
-                train, _ = min(cut, key=lambda pair: -len(set(y[rest][pair[1]])))
-                yield rest[train], test
+                # Of the tenths that are near a tenth, those with the most classes, in turn.
+                near = [c for c in cut if abs(len(c[1]) - len(rest) / 10) <= len(rest) / 20]
+                most = max(len(set(y[rest][valid])) for _, valid in near)
+                full = [train for train, valid in near if len(set(y[rest][valid])) == most]
+                yield rest[full[fold % len(full)]], test
 
     for name, make in MODELS.items():
         assert np.allclose(ours(runs, name), list(as_plain(X, y, splits(), make)), atol=1e-12), name
+
+
+@pytest.mark.parametrize(
+    "sizes", [[100, 20, 20, 20, 20, 20], [100, 24, 20, 19, 18, 20], [50, 50, *[10] * 10], [200, *[5] * 20]]
+)  # fmt: skip
+def test_groups_validate_near_the_share_and_not_always_the_same(sizes):
+    groups = np.repeat(np.arange(len(sizes)), sizes)
+    y = np.random.default_rng(0).integers(0, 2, len(groups))
+    last = groups == len(sizes) - 1
+    runs = [(repeat, fold) for repeat in range(5) for fold in range(5)]
+    fixed = [make_split(y, *run, groups=groups, test=last).valid for run in runs]
+    assert len({valid.tobytes() for valid in fixed}) > 3
+    for valid in [*fixed, *(make_split(y, *run, groups=groups).valid for run in runs)]:
+        assert len(valid) <= 24, "not the largest group, though it may be the first"
+
+
+def test_divided_anew_groups_have_other_keys(tmp_path):
+    """Records with the validation groups of earlier versions must not be averaged with new ones."""
+    ref = loading.own_table(saved(tmp_path, cohort()), "kind", ["sample"], groups="patient")
+    assert ref.options["grouping"] == 2 and "grouping" not in ref.words
+    old = DataRef(ref.name, {k: v for k, v in ref.options.items() if k != "grouping"}, ref.path)
+    assert old.folder != ref.folder
 
 
 def test_slips_with_groups(tmp_path):

@@ -351,9 +351,10 @@ def own_tables(arguments: argparse.Namespace, protocol: Protocol | None = None) 
         for note in table.notes:
             say(f"{file}: {note}.")
         if table.test is not None:
+            few = "" if table.groups is None else " (as far as there are groups to choose from)"
             say(
                 f"{file}: every run is tested on the same {counted(table.test.sum(), 'row')}. The "
-                f"{len(protocol.splits())} runs differ in the validation rows and the seed only, so their spread says nothing of "
+                f"{len(protocol.splits())} runs differ in the validation rows{few} and the seed only, so their spread says nothing of "
                 f"other test rows."
             )
         references.append(reference)

@@ -30,7 +30,7 @@ from benchmark.protocol.spec import (
     UserError,
     canonical,
 )
-from benchmark.protocol.splits import make_split
+from benchmark.protocol.splits import GROUPING, make_split
 
 
 def load(ref: DataRef) -> Dataset:
@@ -122,6 +122,8 @@ def own_table(
                 f"{second} has the same content as {file}: every row would be trained on and tested. "
                 f"--test takes rows that are not in --data."
             )
+    if "groups" in asked:
+        options["grouping"] = GROUPING
     ref = DataRef(
         name, options | asked, str(file.resolve()), str(second.resolve()) if second else None
     )
