@@ -556,6 +556,25 @@ def test_matrices_without_labels_or_of_other_length(tmp_path):
     assert "matrix of numbers" in complaint(path)
 
 
+@pytest.mark.parametrize("name", ["mine.npz", "mine.mat"])
+def test_no_other_matrix_takes_the_place_of_one_that_does_not_fit(name, tmp_path):
+    path, y = tmp_path / name, np.arange(30)[:, None] % 2
+    save = np.savez if name.endswith("npz") else lambda p, **arrays: scipy.io.savemat(p, arrays)
+    X, age = frame().iloc[:, :3].to_numpy(), np.arange(30.0)[:, None]
+    for called in ("X", "x"):
+        save(path, **{called: X.T, "group": y, "age": age})
+        said = complaint(path)
+        assert f"{called} fits when turned: --transpose reads it so." in said and "30 rows" in said
+        assert np.array_equal(loaded(path, transpose=True).X, X)
+        save(path, **{called: X, "group": y, "age": age.T})
+        assert "Leave --transpose out" in complaint(path, transpose=True)
+        assert loaded(path).notes == ()
+    save(path, X=X[:29], group=y, age=age)
+    assert "fits" not in complaint(path)
+    save(path, expression=X, group=y, code=3)
+    assert "the features are the matrix 'expression'" in loaded(path).notes
+
+
 @pytest.mark.parametrize("name", ["x1", "x3"])
 def test_labels_called_like_a_feature_replace_none(name, tmp_path):
     X = frame().iloc[:, :3].to_numpy()

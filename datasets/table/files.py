@@ -86,8 +86,8 @@ def _read_frame(path: Path, known: Known, transpose: bool, notes: list[str]) -> 
         ".txt": text,
         ".parquet": _read_parquet,
         ".arff": arff.read,
-        ".mat": lambda path: _from_arrays(path, _read_mat(path), known.target, transpose),
-        ".npz": lambda path: _from_arrays(path, _read_npz(path), known.target, transpose),
+        ".mat": lambda path: _from_arrays(path, _read_mat(path), known.target, transpose, notes),
+        ".npz": lambda path: _from_arrays(path, _read_npz(path), known.target, transpose, notes),
     }
     suffix = Path(path.stem).suffix if path.suffix == ".gz" else path.suffix
     reader = readers.get(suffix.lower())
@@ -353,7 +353,11 @@ def _read_npz(path: Path) -> dict[str, np.ndarray[Any, Any]]:
 
 
 def _from_arrays(
-    path: Path, arrays: dict[str, np.ndarray[Any, Any]], target: str | None, transpose: bool
+    path: Path,
+    arrays: dict[str, np.ndarray[Any, Any]],
+    target: str | None,
+    transpose: bool,
+    notes: list[str],
 ) -> pd.DataFrame:
     """A matrix called X, or the only one, and the labels: the array that the target names."""
     wanted = target or "y"
@@ -366,18 +370,21 @@ def _from_arrays(
             f"Name the right one with --target."
         )
     y = _labels(arrays[label])
-    turned = {key: value.T if transpose else value for key, value in arrays.items()}
-    matrices = {
-        key: value
-        for key, value in turned.items()
-        if key != label and value.ndim == 2 and len(value) == len(y) and value.dtype.kind in "biuf"
-    }
-    key = "X" if "X" in matrices else next(iter(matrices), None) if len(matrices) == 1 else None
-    if key is None:
+    turned = {key: value.T if transpose else value for key, value in arrays.items() if key != label}
+    matrices = {key: value for key, value in turned.items() if _fits(value, len(y))}
+    # Never another one in the place of an X that does not fit.
+    own = next((key for key in ("X", "x") if key in turned), None)
+    key = own or (next(iter(matrices)) if len(matrices) == 1 else None)
+    if key not in matrices:
         shapes = {name: value.shape for name, value in arrays.items()}
+        remedy = "Leave --transpose out" if transpose else "--transpose reads it so"
+        hint = f" {key} fits when turned: {remedy}." if own and _fits(turned[own].T, len(y)) else ""
         raise UserError(
-            f"{path} needs a matrix of numbers called X with {len(y)} rows; it holds {shapes}."
+            f"{path} needs a matrix of numbers called X with {len(y)} {'columns' if transpose else 'rows'}, one per label; it "
+            f"holds {shapes}.{hint}"
         )
+    if own is None:
+        notes.append(f"the features are the matrix {key!r}")
     numbers = range(1, matrices[key].shape[1] + 1)
     name = target or label
     # Labels may be called x1 as well, and would take that feature's place.
@@ -385,6 +392,10 @@ def _from_arrays(
     frame = pd.DataFrame(matrices[key], columns=[f"{prefix}{j}" for j in numbers])
     frame[name] = y
     return frame
+
+
+def _fits(matrix: np.ndarray[Any, Any], rows: int) -> bool:
+    return matrix.ndim == 2 and len(matrix) == rows and matrix.dtype.kind in "biuf"
 
 
 def _labels(values: np.ndarray[Any, Any]) -> list[Any]:
