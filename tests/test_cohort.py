@@ -5,6 +5,7 @@ import json
 import numpy as np
 import pandas as pd
 import pytest
+from benchmark.datasets import table
 from conftest import ROOT
 from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LogisticRegression
@@ -479,6 +480,26 @@ def test_gaps_and_categories_are_refused_unless_asked_for(tmp_path):
     rare = gappy().assign(s=[1.0, *[np.nan] * 59])
     found = complaint(saved(tmp_path, rare, "rare.csv"), drop=["sample", "stage"], impute="median")
     assert "no training row has a value of 's'" in found and "--drop" in found
+
+
+def test_a_column_may_have_any_name(tmp_path):
+    """Also one that pandas has for a parameter."""
+    words = gappy()
+    words["self"] = ["yes", "no"] * 30
+    ref = loading.own_table(
+        saved(tmp_path, words), "kind", ["sample", "s", "t", "stage"], encode="onehot"
+    )
+    assert loading.load(ref).categories == {"self": ("no", "yes")}
+    found = table.read_new(tmp_path / "mine.csv", ["u", "self"], None, {"self": ("no", "yes")})
+    assert found.X[:2, 1].tolist() == [1, 0]
+
+
+@pytest.mark.parametrize("value", [[1, 2], b"x", {"a": 1}])
+def test_categories_are_texts_or_numbers(value, tmp_path):
+    path = tmp_path / "odd.parquet"
+    gappy().assign(stage=[value] * 60).to_parquet(path)
+    found = complaint(path, drop=["sample", "s", "t"], encode="onehot")
+    assert "'stage'" in found and "a category is a text or a number" in found
 
 
 def test_what_training_rows_say_is_all_that_is_learnt(tmp_path):

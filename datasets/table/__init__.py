@@ -16,7 +16,7 @@ from benchmark.datasets.raw import Raw
 
 from benchmark.protocol.spec import VALID_SIZE, UserError
 
-from .features import codes_of, note_ids, note_twins, note_unseen, numbers_of
+from .features import codes_of, note_ids, note_twins, note_unseen, numbers_of, with_columns
 from .files import Known, read_one
 from .labels import (
     check_folds,
@@ -152,8 +152,8 @@ def read_new(
     extra = [name for name in frame.columns if name not in wanted]
     if extra:
         notes.append(f"columns that the model does not know are left out: {listed(extra)}")
-    coded = {name: codes_of(name, frame[name], known[name], notes) for name in known}
-    plain = frame[list(features)].assign(**coded)
+    coded = {name: codes_of(str(path), frame[name], known[name], notes) for name in known}
+    plain = with_columns(frame[list(features)], coded)
     # Its categories are codes by now: any other text among new samples is a mistake.
     X, _ = numbers_of(str(path), plain, notes, impute, whole=False)
     return Samples(X, ids, notes)

@@ -87,7 +87,7 @@ def numbers_of(
         )
     for name, levels in categories.items():
         places = {level: float(i) for i, level in enumerate(levels)}
-        columns[name] = _category_texts(frame[name]).map(places).astype(float)
+        columns[name] = _category_texts(path, frame[name]).map(places).astype(float)
     if parsed:
         notes.append(f"numbers written as text: {listed(parsed)}")
     if flags:
@@ -95,7 +95,7 @@ def numbers_of(
     if categories:
         shown = [f"{name} ({len(levels)})" for name, levels in categories.items()]
         notes.append(f"categories, each a column if a training row has it: {listed(shown)}")
-    frame = frame.assign(**columns) if columns else frame
+    frame = with_columns(frame, columns)
     X: np.ndarray[Any, Any] = frame.to_numpy(dtype=np.float64, na_value=np.nan)
     _check_finite(path, frame.columns, X, impute, whole, remedies)
     gaps = np.isnan(X)
@@ -107,6 +107,14 @@ def numbers_of(
         )
     _check_scalable(path, frame.columns, X if not gaps.any() else _filled(X), remedies)
     return X, categories
+
+
+def with_columns(frame: pd.DataFrame, columns: Mapping[str, Any]) -> pd.DataFrame:
+    """The table with these columns anew. `assign` takes them by keyword, and one may be called self."""
+    frame = frame.copy(deep=False)
+    for name, values in columns.items():
+        frame[name] = values
+    return frame
 
 
 def words_of(frame: pd.DataFrame) -> set[str]:
@@ -135,7 +143,8 @@ MAX_GRADES = 10
 
 def _categories(path: str, frame: pd.DataFrame) -> dict[str, tuple[str, ...]]:
     """The categories of every column, in order; a column of names has too many."""
-    found = {str(n): tuple(sorted(set(_category_texts(frame[n]).dropna()))) for n in frame.columns}
+    texts = {str(name): _category_texts(path, frame[name]) for name in frame.columns}
+    found = {name: tuple(sorted(set(column.dropna()))) for name, column in texts.items()}
     for name, levels in found.items():
         commas = frame[name].astype(str).str.replace(",", ".").where(frame[name].notna())
         numbers = _read_numbers(commas)
@@ -154,7 +163,14 @@ def _categories(path: str, frame: pd.DataFrame) -> dict[str, tuple[str, ...]]:
     return found
 
 
-def _category_texts(column: pd.Series[Any]) -> pd.Series[Any]:
+def _category_texts(path: str, column: pd.Series[Any]) -> pd.Series[Any]:
+    for value in column.to_list():
+        if isinstance(value, bytes) or not pd.api.types.is_scalar(value):
+            raise UserError(
+                f"{column.name!r} of {path} holds {type(value).__name__}, for example "
+                f"{str(value)[:40]!r}; a category is a text or a number. Save one per row, or leave the "
+                f"column out with --drop."
+            )
     texts = column.astype(object).map(lambda value: value if pd.isna(value) else label(value))
     return texts.mask(texts == "")
 
@@ -176,15 +192,15 @@ def note_unseen(
 
 
 def codes_of(
-    name: str, column: pd.Series[Any], known: Sequence[str], notes: list[str]
+    path: str, column: pd.Series[Any], known: Sequence[str], notes: list[str]
 ) -> np.ndarray[Any, Any]:
     """Places among the known categories; -1 for another one, which gets none of their columns."""
-    texts = _category_texts(column)
+    texts = _category_texts(path, column)
     places = {text: float(i) for i, text in enumerate(known)}
     new = sorted(set(texts.dropna()) - places.keys())
     if new:
         notes.append(
-            f"categories of {name!r} that the model has not seen count as none: {listed(new)}"
+            f"categories of {column.name!r} that the model has not seen count as none: {listed(new)}"
         )
     return np.array([np.nan if pd.isna(t) else places.get(t, -1.0) for t in texts])
 
