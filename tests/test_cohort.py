@@ -280,6 +280,18 @@ def test_slips_with_test_sets(tmp_path):
         loading.load(ref)
 
 
+def test_rows_are_counted_in_their_file(tmp_path):
+    path, new = saved(tmp_path, cohort()), cohort(1).astype({"s": object})
+    new.loc[2, "s"] = "<0.1"
+    test = saved(tmp_path, new, "new.csv")
+    assert "In row 3 of new.csv, 's' is '<0.1'" in complaint(path, test=test)
+    assert "In row 3 of mine.csv, 's' is '<0.1'" in complaint(
+        saved(tmp_path, new), test=saved(tmp_path, cohort(), "new.csv")
+    )
+    new.loc[0, "kind"] = "rare"
+    assert "In row 3, 's' is" in complaint(saved(tmp_path, new), min_class=2)
+
+
 def coded(n, codes, seed=0):
     """A category with codes for words, which tells the class but for its last code."""
     rng = np.random.default_rng(seed)

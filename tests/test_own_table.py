@@ -485,6 +485,22 @@ def test_two_columns_of_one_name(tmp_path):
     assert "more than one column named 'age'" in complaint(saved(tmp_path, table))
 
 
+@pytest.mark.parametrize("more", [",", ",,"])
+def test_what_spreadsheets_write_beside_a_table_is_left_out(more, tmp_path):
+    path = saved(tmp_path, frame())
+    usual = loaded(path)
+    path.write_text(path.read_text().replace("\n", more + "\n"))
+    got = loaded(path)
+    assert got.sha256 == usual.sha256 and got.features == usual.features
+    word = "1 column" if more == "," else "2 columns"
+    assert got.notes == (f"{word} without name and values left out",)
+    lines = [line + more for line in frame().T.to_csv(header=[f"S{i}" for i in range(30)]).split()]
+    path.write_text("\n".join(lines))
+    assert loaded(path, transpose=True).sha256 == usual.sha256
+    path.write_text(f"{more}\n{more}\n")
+    assert "''" in complaint(path), "of nothing but such columns none is left out"
+
+
 def test_rows_longer_than_the_header(tmp_path):
     path = saved(tmp_path, frame())
     path.write_text(path.read_text() + "1,2,3,well,5,6\n")

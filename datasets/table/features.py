@@ -227,7 +227,9 @@ def _example(frame: pd.DataFrame) -> str:
     name = min(odd, key=lambda name: int(odd[name].sum()))
     row = int(odd[name].to_numpy().argmax())
     rest = "; a gap is an empty cell or NA" if odd[name].sum() < len(frame) / 2 else ""
-    return f" In row {row + 1}, {name!r} is {str(frame[name].iloc[row])[:40]!r}{rest}."
+    place = frame.index[row]
+    where = f"{place[1] + 1} of {place[0]}" if isinstance(place, tuple) else place + 1
+    return f" In row {where}, {name!r} is {str(frame[name].iloc[row])[:40]!r}{rest}."
 
 
 def _check_finite(

@@ -60,7 +60,7 @@ def read_one(
         raise UserError(f"{path} is empty.")
     if size > LARGE:
         print(f"Reading {path.name} ({size / 1e6:.0f} MB), please wait.", file=sys.stderr)
-    frame = _read_frame(path, known, transpose, notes)
+    frame = _without_empty(_read_frame(path, known, transpose, notes), notes)
     if transpose and not _holds_arrays(path):
         _check_columns(path, frame)
         return _transposed(path, frame, known)
@@ -122,7 +122,7 @@ def _read_parquet(path: Path) -> pd.DataFrame:
     named = [name for name in frame.index.names if name is not None]
     if named and not set(named) & set(frame.columns):
         frame = frame.reset_index(level=named)
-    return frame
+    return frame.reset_index(drop=True)
 
 
 def _separated(path: Path) -> tuple[str, list[str]]:
@@ -404,6 +404,19 @@ def _labels(values: np.ndarray[Any, Any]) -> list[Any]:
     return [
         item.item() if isinstance(item, np.ndarray) and item.size == 1 else item for item in flat
     ]
+
+
+def _without_empty(frame: pd.DataFrame, notes: list[str]) -> pd.DataFrame:
+    """Leave out columns without a name and without a value, as spreadsheets write beside a table."""
+    empty = [
+        i
+        for i in np.flatnonzero(frame.columns == "").tolist()
+        if (frame.iloc[:, i].isna() | (frame.iloc[:, i] == "")).all()
+    ]
+    if not empty or len(empty) == frame.shape[1]:
+        return frame
+    notes.append(f"{counted(len(empty), 'column')} without name and values left out")
+    return frame.iloc[:, np.setdiff1d(np.arange(frame.shape[1]), empty)]
 
 
 def _without_index(frame: pd.DataFrame, notes: list[str]) -> pd.DataFrame:

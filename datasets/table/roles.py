@@ -174,7 +174,7 @@ def with_test(
     here, there = words_of(frame), words_of(other)
     frame = _as_written(path, frame, there - here, known, transpose)
     other = _as_written(test, other, here - there, known, transpose)
-    both = pd.concat([frame, other], ignore_index=True)
+    both = pd.concat([frame, other], keys=[path.name, test.name])  # which messages name
     return both, np.arange(len(both)) >= len(frame)
 
 
