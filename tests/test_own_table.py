@@ -240,6 +240,34 @@ def test_the_nameless_column_of_row_names_is_left_out(tmp_path):
     assert "nameless first column taken as row names and left out" in got.notes
 
 
+@pytest.mark.parametrize("name", ["mine.csv", "mine.parquet"])
+def test_nameless_texts_before_the_table_name_the_samples(name, tmp_path):
+    path, table, other = tmp_path / name, frame(), tmp_path / f"other-{name}"
+    write = pd.DataFrame.to_csv if name == "mine.csv" else pd.DataFrame.to_parquet
+    table.index = pd.Index([f"P{i}" for i in range(30)])
+    write(table, path)
+    got = loaded(path)
+    assert got.ids == tuple(table.index) and got.features == ("height", "weight", "age")
+    assert got.notes == ("nameless first column taken as row names and left out",)
+    assert loaded(path, id="age").ids != got.ids
+    write(frame(seed=1).set_axis([f"Q{i}" for i in range(30)]), other)
+    assert loaded(path, test=other).ids == (*table.index, *(f"Q{i}" for i in range(30)))
+    write(frame(seed=1).set_axis(table.index), other)
+    assert loaded(path, test=other).ids[:2] == ("1", "2"), "the same names in both"
+    table.index = pd.Index(["P", *table.index[:-2], "P"])
+    write(table, path)
+    assert loaded(path).ids[:2] == ("1", "2") and "left out" in loaded(path).notes[0]
+    # Numbers only count the rows.
+    write(table.set_axis(range(5, 35)), path)
+    assert loaded(path).ids[:2] == ("1", "2")
+    turned = frame().set_axis([f"P{i}" for i in range(30)]).drop(columns="group").T
+    turned.loc["group"] = np.arange(30.0) % 3 == 0
+    write(turned, path)
+    got = loaded(path, transpose=True)
+    assert got.features == ("height", "weight", "age") and got.ids[:2] == ("P0", "P1")
+    assert np.array_equal(got.X, frame().iloc[:, :3].to_numpy())
+
+
 def test_numbers_as_text_and_truth_values(tmp_path):
     table = frame().assign(height=lambda t: t["height"].astype(str), age=np.arange(30) % 2 == 0)
     table.to_parquet(tmp_path / "mine.parquet")

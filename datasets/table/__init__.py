@@ -70,8 +70,9 @@ def read(
     check_roles(drop, target=target, id=id, groups=groups, split=split)
     tested, named = None, str(path)
     if test is not None:
-        frame, tested = with_test(path, frame, test, known, target, drop, transpose, notes)
-        named, samples = f"{path} with {test.name}", None
+        frame, tested, more = with_test(path, frame, test, known, target, drop, transpose, notes)
+        named, samples = f"{path} with {test.name}", [*(samples or []), *more]
+        samples = samples if len(set(samples)) == len(frame) else None
     ids = samples if id is None else ids_of(named, frame, id, target)
     grouped = None if groups is None else groups_of(named, frame, groups)
     if split is not None:
@@ -138,7 +139,7 @@ def read_new(
         notes.append(f"there is no column {id!r}, so samples are numbered by their rows")
     missing = [name for name in features if name not in frame.columns]
     if missing:
-        if samples and set(features) <= set(samples):
+        if transpose and set(features) <= set(samples or ()):
             raise UserError(
                 f"{path} has a column per feature, and the model was fitted with --transpose: it takes "
                 f"tables with a row per feature, as it was fitted on."

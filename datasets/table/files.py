@@ -51,7 +51,7 @@ class Known:
 def read_one(
     path: Path, known: Known, transpose: bool, notes: list[str], tested: bool = False
 ) -> tuple[pd.DataFrame, list[str] | None]:
-    """A file as a table with a row per sample; of a transposed one, its samples' names, too.
+    """A file as a table with a row per sample, and the samples' names where they stand beside it.
 
     `tested` is a test set, which is read as the table that it belongs to.
     """
@@ -65,12 +65,12 @@ def read_one(
         _check_columns(path, frame)
         return _transposed(path, frame, known)
     first = frame.iloc[:, 0]
-    frame = _without_index(frame, notes)
+    frame, samples = _without_index(frame, notes)
     _check_columns(path, frame)
     frame.columns = pd.Index([str(name) for name in frame.columns])
     if not tested:
         _hint_transpose(path, frame, first, known.target)
-    return frame, None
+    return frame, samples
 
 
 def _holds_arrays(path: Path) -> bool:
@@ -117,11 +117,14 @@ def _read_frame(path: Path, known: Known, transpose: bool, notes: list[str]) -> 
 
 
 def _read_parquet(path: Path) -> pd.DataFrame:
-    """With an index that has a name as columns: it may be the target, or a feature."""
+    """With an index that has a name as columns: it may be the target, or a feature. One of texts
+    without a name stands before them, as in a text file."""
     frame = pd.read_parquet(path)
     named = [name for name in frame.index.names if name is not None]
     if named and not set(named) & set(frame.columns):
         frame = frame.reset_index(level=named)
+    if frame.index.names == [None] and not pd.api.types.is_numeric_dtype(frame.index):
+        frame.insert(0, "", frame.index, allow_duplicates=True)
     return frame.reset_index(drop=True)
 
 
@@ -419,13 +422,16 @@ def _without_empty(frame: pd.DataFrame, notes: list[str]) -> pd.DataFrame:
     return frame.iloc[:, np.setdiff1d(np.arange(frame.shape[1]), empty)]
 
 
-def _without_index(frame: pd.DataFrame, notes: list[str]) -> pd.DataFrame:
-    """Leave out the nameless first column that pandas and R write for the row names."""
-    first = str(frame.columns[0])
-    if first not in ("", "Unnamed: 0", "__index_level_0__") or frame.shape[1] < 2:
-        return frame
+def _without_index(frame: pd.DataFrame, notes: list[str]) -> tuple[pd.DataFrame, list[str] | None]:
+    """Leave out the nameless first column that pandas and R write for the row names: the samples'
+    names, if they are texts of which none comes twice."""
+    if str(frame.columns[0]) not in ("", "Unnamed: 0", "__index_level_0__") or frame.shape[1] < 2:
+        return frame, None
     notes.append("nameless first column taken as row names and left out")
-    return frame.iloc[:, 1:]
+    first = frame.iloc[:, 0]
+    unique = first.notna().all() and first.is_unique
+    named = unique and not pd.api.types.is_numeric_dtype(first)
+    return frame.iloc[:, 1:], [str(name).strip() for name in first] if named else None
 
 
 def _check_columns(path: Path, frame: pd.DataFrame) -> None:

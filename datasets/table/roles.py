@@ -151,9 +151,9 @@ def with_test(
     drop: Collection[str],
     transpose: bool,
     notes: list[str],
-) -> tuple[pd.DataFrame, np.ndarray[Any, Any]]:
-    """The rows of both files, and which are those of the second."""
-    other, _ = read_one(test, known, transpose, [], tested=True)
+) -> tuple[pd.DataFrame, np.ndarray[Any, Any], list[str]]:
+    """The rows of both files, which are those of the second, and the names that these have."""
+    other, samples = read_one(test, known, transpose, [], tested=True)
     if target not in other.columns:
         raise UserError(
             f"{test} has no column {target!r}, which says the class in {path}, so nothing can be scored "
@@ -175,7 +175,7 @@ def with_test(
     frame = _as_written(path, frame, there - here, known, transpose)
     other = _as_written(test, other, here - there, known, transpose)
     both = pd.concat([frame, other], keys=[path.name, test.name])  # which messages name
-    return both, np.arange(len(both)) >= len(frame)
+    return both, np.arange(len(both)) >= len(frame), samples or []
 
 
 def _as_written(
