@@ -177,6 +177,12 @@ def test_reference_names_the_content_not_the_place(tmp_path):
     assert RunSpec("knn", other, 0, 0, {}).key != specs[0].key
 
 
+def test_a_column_left_out_twice_is_left_out(tmp_path):
+    path = saved(tmp_path, frame())
+    once, twice = (loading.own_table(path, "group", drop) for drop in (["age"], ["age", "age"]))
+    assert once == twice
+
+
 def test_a_table_called_like_a_registered_dataset(tmp_path):
     assert loading.own_table(saved(tmp_path, frame(), "colon.csv"), "group").name == "own-colon"
 
@@ -555,6 +561,23 @@ def test_empty_missing_and_unknown_files(tmp_path):
     assert ".parquet" in message
     (tmp_path / "mine.parquet.gz").write_bytes(b"PK")
     assert ".parquet" in complaint(tmp_path / "mine.parquet.gz")
+
+
+@pytest.mark.parametrize("blank", ["\n", "   \n", "\r\n \r\n"])
+@pytest.mark.parametrize("separator", [",", "\t"])
+def test_blank_lines_before_the_names_are_skipped(blank, separator, tmp_path):
+    path = saved(tmp_path, frame(), sep=separator)
+    usual = loaded(path)
+    path.write_text(blank + path.read_text(), newline="")
+    got = loaded(path)
+    assert (got.sha256, got.features, got.notes) == (usual.sha256, usual.features, ())
+
+
+def test_arff_with_a_mark_at_its_beginning(tmp_path):
+    write_arff(tmp_path / "mine.arff", frame())
+    usual = loaded(tmp_path / "mine.arff")
+    (tmp_path / "mark.arff").write_text((tmp_path / "mine.arff").read_text(), "utf-8-sig")
+    assert loaded(tmp_path / "mark.arff").sha256 == usual.sha256
 
 
 def test_other_encodings(tmp_path):

@@ -110,7 +110,7 @@ def own_table(
     # Only what was asked for is part of the identity, so that later options change no older key.
     asked: dict[str, Any] = {k: v for k, v in how.items() if v is not None and v is not False}
     options: dict[str, Any] = {"target": target, "sha256": download.sha256_of(file)}
-    if drop := sorted(drop):
+    if drop := sorted(set(drop)):
         options["drop"] = drop
     second = None
     if "test" in asked:

@@ -133,6 +133,8 @@ def _separated(path: Path) -> tuple[str, list[str]]:
     opener = gzip.open if path.suffix == ".gz" else Path.open
     with opener(path, "rb") as lines:
         header = lines.readline(1_000_000)
+        while header.isspace():  # pandas skips blank lines, too
+            header = lines.readline(1_000_000)
     halves = header[0:40:2], header[1:40:2]
     # In UTF-16 every other byte of plain English is zero, with or without the mark at the beginning.
     if (
@@ -159,7 +161,8 @@ def _separated(path: Path) -> tuple[str, list[str]]:
     # Read on its own, so that two columns of one name are seen: pandas renames the second.
     with opener(path, "rt", encoding="utf-8-sig", newline="") as lines:
         rows = csv.reader(lines, delimiter=separator, skipinitialspace=True)
-        return separator, [name.strip() for name in next((row for row in rows if row), [])]
+        first_row = next((row for row in rows if len(row) > 1 or "".join(row).strip()), [])
+        return separator, [name.strip() for name in first_row]
 
 
 def _read_text(path: Path, known: Known, notes: list[str]) -> pd.DataFrame:
