@@ -101,6 +101,12 @@ def folder_name(text: str) -> Folder:
     return Folder(f"{left or 'name'}-{digest(text, 8)}")
 
 
+def _quoted(name: str) -> str:
+    """A column's name among others on the command line."""
+    odd = "," in name or name.startswith('"')
+    return '"' + name.replace('"', '""') + '"' if odd else name
+
+
 @dataclass(frozen=True)
 class DataRef:
     """Which data: a registered dataset with its switches, or a user's own table."""
@@ -137,7 +143,7 @@ class DataRef:
                 continue
             words.append(f"--{name.replace('_', '-')}")
             if value is not True:
-                text = ",".join(value) if isinstance(value, list) else str(value)
+                text = ",".join(map(_quoted, value)) if isinstance(value, list) else str(value)
                 words.append(shlex.quote(text))
         return " ".join(words)
 
