@@ -506,6 +506,13 @@ def test_a_column_may_have_any_name(tmp_path):
     assert found.X[:2, 1].tolist() == [1, 0]
 
 
+def test_words_for_nothing_are_gaps_among_categories_and_the_message_says_so(tmp_path):
+    """R writes NA for what is missing; whoever means no treatment by None has to be told."""
+    path = saved(tmp_path, gappy().assign(stage=["None", "A", "B"] * 20))
+    found = complaint(path, drop=["sample", "s", "t"], encode="onehot")
+    assert "'stage': 20" in found and "None" in found and "another word" in found
+
+
 @pytest.mark.parametrize("value", [[1, 2], b"x", {"a": 1}])
 def test_categories_are_texts_or_numbers(value, tmp_path):
     path = tmp_path / "odd.parquet"

@@ -33,7 +33,8 @@ TABLE = Remedies(
     "Leave {them} out with --drop; if {they} categories, --encode onehot makes a column of each "
     "(numbers need points for decimals)",
     "Remove the rows or columns (--drop), or fill the gaps in each run with the median of its training "
-    "rows: --impute median",
+    "rows: --impute median. In a text file NA, None, null and such are gaps, too; a category needs another "
+    "word",
     "Remove or replace them",
     "Correct it, change the unit or take logarithms; or leave the columns out with --drop",
 )
