@@ -356,6 +356,11 @@ def test_names_and_groups_are_what_is_written(transpose, tmp_path):
     data = loading.load(ref)
     assert data.ids == tuple(frame["sample"])
     assert len(np.unique(data.groups)) == 30
+    frame["patient"] = np.resize(["1", "1.0", "01", "2.10", "2.1", "3", "4", "5", "6", "7"], 60)
+    spelled = loading.own_table(
+        saved(tmp_path, frame), "kind", ["sample"], groups="patient", folds=2
+    )
+    assert len(np.unique(loading.load(spelled).groups)) == 9, "1 and 1.0 are one"
     gap = saved(tmp_path, cohort().assign(patient=["NA", *cohort()["patient"][1:]]), "gap.csv")
     assert "1 row of 60 without 'patient'" in complaint(gap, groups="patient", drop=["sample"])
 

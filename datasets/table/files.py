@@ -380,15 +380,16 @@ def _from_arrays(
     matrices = {key: value for key, value in turned.items() if _fits(value, len(y))}
     # Never another one in the place of an X that does not fit.
     own = next((key for key in ("X", "x") if key in turned), None)
-    key = own or (next(iter(matrices)) if len(matrices) == 1 else None)
-    if key not in matrices:
+    named = [own] if own else list(matrices)
+    if len(named) != 1 or named[0] not in matrices:
         shapes = {name: value.shape for name, value in arrays.items()}
         remedy = "Leave --transpose out" if transpose else "--transpose reads it so"
-        hint = f" {key} fits when turned: {remedy}." if own and _fits(turned[own].T, len(y)) else ""
+        hint = f" {own} fits when turned: {remedy}." if own and _fits(turned[own].T, len(y)) else ""
         raise UserError(
             f"{path} needs a matrix of numbers called X with {len(y)} {'columns' if transpose else 'rows'}, one per label; it "
             f"holds {shapes}.{hint}"
         )
+    [key] = named
     if own is None:
         notes.append(f"the features are the matrix {key!r}")
     numbers = range(1, matrices[key].shape[1] + 1)

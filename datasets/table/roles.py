@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Collection, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -117,7 +118,9 @@ def ids_of(path: str, frame: pd.DataFrame, id: str, target: str | None) -> list[
 
 
 def groups_of(path: str, frame: pd.DataFrame, column: str) -> list[str]:
-    groups = [str(name) for name in _taken(path, frame, column, "--groups")]
+    # A spreadsheet writes 1 as 1.0 where a cell is empty; 1.1 and 1.10 are two patients.
+    names = _taken(path, frame, column, "--groups")
+    groups = [re.sub(r"^(\d+)\.0+$", r"\1", str(name)) for name in names]
     if len(set(groups)) == 1:
         raise UserError(
             f"All rows of {path} have {column!r} = {groups[0]!r}: a single group cannot be divided into "
