@@ -57,6 +57,10 @@ def table(
     The options are those of the command line; docs/your-own-data.md says what they do. `folds` is
     how many its classes have to suffice for, and no part of what it stands for.
     """
+    for file in (path, test):
+        _check_type(file, Path, "a table is given by its file", "save a DataFrame with to_parquet")
+    for column in (target, id, groups, split, *_listed(drop)):
+        _check_type(column, str, "a column is given by its name", "write it in quotes")
     return own_table(
         path, target, _listed(drop), Protocol(folds=folds).folds, id=id, groups=groups, test=test, split=split, valid_size=valid_size,
         min_class=min_class, transpose=transpose, impute=impute, encode=encode,
@@ -147,15 +151,26 @@ def _models(models: Model | Sequence[Model]) -> list[Model]:
 
 
 def _listed(given: Any) -> list[Any]:
-    """A list of what was given: a text has letters, and an ensemble its members, to go through."""
-    one = isinstance(given, str) or hasattr(given, "fit") or not isinstance(given, Iterable)
-    return [given] if one else list(given)
+    """A list of what was given: a text has letters, an ensemble its members and a DataFrame its columns
+    to go through."""
+    one = isinstance(given, str) or any(hasattr(given, name) for name in ("fit", "columns"))
+    return [given] if one or not isinstance(given, Iterable) else list(given)
+
+
+def _check_type(given: Any, wanted: type, what: str, remedy: str) -> None:
+    if given is not None and not isinstance(given, str | wanted):
+        raise UserError(f"In table(), {what}, got {_shown(given)}: {remedy}.")
+
+
+def _shown(given: Any) -> str:
+    """On one line, whatever it is: a DataFrame has many."""
+    return f"{type(given).__name__} {' '.join(str(given).split())[:40]!r}"
 
 
 def _data(data: Data) -> DataRef:
     if not isinstance(data, str | DataRef):
         raise UserError(
-            f"{data!r} stands for no dataset. Give the name of a registered one, or your own file "
+            f"{_shown(data)} stands for no dataset. Give the name of a registered one, or your own file "
             f"with benchmark.table(path, target)."
         )
     return data if isinstance(data, DataRef) else registry.data_ref(data)

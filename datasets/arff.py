@@ -23,6 +23,8 @@ _ATTRIBUTE = re.compile(
 )
 _VALUE = re.compile(r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|[^,\s][^,]*""")
 """One of the values that an attribute lists, in either kind of quotes or none."""
+ENCODING = "utf-8-sig"
+"""UTF-8, with the mark at the beginning that some editors write."""
 _NUMERIC = ("numeric", "real", "integer")
 
 
@@ -46,7 +48,7 @@ def read(path: Path) -> pd.DataFrame:
 def _read_header(path: Path) -> tuple[list[Attribute], int]:
     """The attributes, and the number of the line after @data."""
     attributes = []
-    with path.open(encoding="utf-8") as lines:
+    with path.open(encoding=ENCODING) as lines:
         for number, line in enumerate(lines, start=1):
             text = line.strip()
             if text.lower().startswith("@attribute"):
@@ -77,7 +79,7 @@ def _rows(path: Path, first_row: int) -> Iterator[str]:
 
     Only a whole line is a comment: within a value, % is a character like any other.
     """
-    with path.open(encoding="utf-8") as lines:
+    with path.open(encoding=ENCODING) as lines:
         for number, line in enumerate(lines):
             text = line.strip()
             if number >= first_row and text and not text.startswith("%"):

@@ -74,6 +74,27 @@ class Careless(ClassifierMixin, BaseEstimator):
         return np.ones((len(X), len(self.classes_)))
 
 
+class Order(ClassifierMixin, BaseEstimator):
+    """Nearest neighbours with `classes_` in another order than the sorted one."""
+
+    def __init__(self, classes="backwards"):
+        self.classes = classes
+
+    def fit(self, X, y):
+        self.knn_ = KNeighborsClassifier(5).fit(X, y)
+        known = self.knn_.classes_
+        self.order_ = known[::-1] if self.classes != "first seen" else list(dict.fromkeys(y))
+        if self.classes != "untold":
+            self.classes_ = self.order_
+        return self
+
+    def predict(self, X):
+        return self.knn_.predict(X)
+
+    def predict_proba(self, X):
+        return self.knn_.predict_proba(X)[:, self.order_]
+
+
 class Answers:
     """Nearest neighbours that answer rightly, but for what its settings say."""
 

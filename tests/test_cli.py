@@ -6,6 +6,7 @@ import errno
 import io
 import json
 import os
+import shlex
 import subprocess
 import sys
 from dataclasses import replace
@@ -18,7 +19,7 @@ from benchmark.cli import codes
 from benchmark.cli.main import main, parser
 from benchmark.progress import waiting
 from benchmark.protocol.registry import datasets, models
-from benchmark.protocol.spec import Outcome
+from benchmark.protocol.spec import DataRef, Outcome
 from benchmark.runner.records import Store
 from benchmark.runner.verify import differences
 from benchmark.text import counted
@@ -241,6 +242,35 @@ def test_arrays_are_kept_beside_the_record(cli, inside, tmp_path):
     inside(*HERE, "--results", tmp_path, "--keep", "proba", check=0)
     inside(*HERE, "--results", tmp_path, "--force", check=0)
     assert not list(tmp_path.rglob("*.npz"))
+
+
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        ("knn, rf,,knn", ["knn", "rf"]),
+        ("a:MLP:sizes=[10,5],knn", ["a:MLP:sizes=[10,5]", "knn"]),
+        ("a:M:s=[[1,2],[3]],b:M:s={1,2}", ["a:M:s=[[1,2],[3]]", "b:M:s={1,2}"]),
+        ("a],b", ["a]", "b"]),
+    ],
+)
+def test_commas_in_brackets_belong_to_a_setting(text, names):
+    assert parser().parse_args(["run", "--models", text]).models == names
+
+
+@pytest.mark.parametrize(
+    ("text", "columns"),
+    [
+        ("age, sex", ["age", "sex"]),
+        ('"age, years",sex', ["age, years", "sex"]),
+        ('sex, "5"" wide, cut",[mg,5" long', ["sex", '5" wide, cut', "[mg", '5" long']),
+    ],
+)
+def test_columns_with_commas_stand_in_quotes(text, columns):
+    drop = parser().parse_args(["run", "--drop", text]).drop
+    assert drop == columns
+    # And so they do where the command is shown.
+    words = DataRef("t", {"target": "y", "sha256": "", "drop": columns}, "t.csv").words
+    assert parser().parse_args(["run", *shlex.split(words)]).drop == columns
 
 
 def test_an_option_that_is_given_twice_loses_nothing():

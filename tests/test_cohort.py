@@ -5,6 +5,7 @@ import json
 import numpy as np
 import pandas as pd
 import pytest
+from benchmark.datasets import table
 from conftest import ROOT
 from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LogisticRegression
@@ -150,12 +151,36 @@ def test_runs_with_groups_equal_a_plain_script(tmp_path):
             for fold, (rest, test) in enumerate(outer.split(X, y, groups)):
                 inner = StratifiedGroupKFold(10, shuffle=True, random_state=fold)
                 cut = list(inner.split(X[rest], y[rest], groups[rest]))
-                # The first tenth with the most classes among those that leave all to training.
-                train, _ = min(cut, key=lambda pair: -len(set(y[rest][pair[1]])))
-                yield rest[train], test
+                # Of the tenths that are near a tenth, those with the most classes, in turn.
+                near = [c for c in cut if abs(len(c[1]) - len(rest) / 10) <= len(rest) / 20]
+                most = max(len(set(y[rest][valid])) for _, valid in near)
+                full = [train for train, valid in near if len(set(y[rest][valid])) == most]
+                yield rest[full[fold % len(full)]], test
 
     for name, make in MODELS.items():
         assert np.allclose(ours(runs, name), list(as_plain(X, y, splits(), make)), atol=1e-12), name
+
+
+@pytest.mark.parametrize(
+    "sizes", [[100, 20, 20, 20, 20, 20], [100, 24, 20, 19, 18, 20], [50, 50, *[10] * 10], [200, *[5] * 20]]
+)  # fmt: skip
+def test_groups_validate_near_the_share_and_not_always_the_same(sizes):
+    groups = np.repeat(np.arange(len(sizes)), sizes)
+    y = np.random.default_rng(0).integers(0, 2, len(groups))
+    last = groups == len(sizes) - 1
+    runs = [(repeat, fold) for repeat in range(5) for fold in range(5)]
+    fixed = [make_split(y, *run, groups=groups, test=last).valid for run in runs]
+    assert len({valid.tobytes() for valid in fixed}) > 3
+    for valid in [*fixed, *(make_split(y, *run, groups=groups).valid for run in runs)]:
+        assert len(valid) <= 24, "not the largest group, though it may be the first"
+
+
+def test_divided_anew_groups_have_other_keys(tmp_path):
+    """Records with the validation groups of earlier versions must not be averaged with new ones."""
+    ref = loading.own_table(saved(tmp_path, cohort()), "kind", ["sample"], groups="patient")
+    assert ref.options["grouping"] == 2 and "grouping" not in ref.words
+    old = DataRef(ref.name, {k: v for k, v in ref.options.items() if k != "grouping"}, ref.path)
+    assert old.folder != ref.folder
 
 
 def test_slips_with_groups(tmp_path):
@@ -253,6 +278,91 @@ def test_slips_with_test_sets(tmp_path):
     with pytest.raises(UserError, match=r"new\.csv has changed"):
         loading._load.cache_clear()
         loading.load(ref)
+
+
+def test_rows_are_counted_in_their_file(tmp_path):
+    path, new = saved(tmp_path, cohort()), cohort(1).astype({"s": object})
+    new.loc[2, "s"] = "<0.1"
+    test = saved(tmp_path, new, "new.csv")
+    assert "In row 3 of new.csv, 's' is '<0.1'" in complaint(path, test=test)
+    assert "In row 3 of mine.csv, 's' is '<0.1'" in complaint(
+        saved(tmp_path, new), test=saved(tmp_path, cohort(), "new.csv")
+    )
+    new.loc[0, "kind"] = "rare"
+    assert "In row 3, 's' is" in complaint(saved(tmp_path, new), min_class=2)
+
+
+def coded(n, codes, seed=0):
+    """A category with codes for words, which tells the class but for its last code."""
+    rng = np.random.default_rng(seed)
+    arm = np.resize(codes, n)
+    kind = np.where(arm == codes[0], "case", np.where(arm == codes[1], "ctl", "case"))
+    return pd.DataFrame(
+        {"s": rng.normal(size=n), "t": rng.normal(size=n), "arm": arm, "kind": kind}
+    )
+
+
+@pytest.mark.parametrize("codes", [["01", "02"], ["1.0", "2.0"], ["TRUE", "FALSE"], ["1", "2"]])
+def test_categories_are_the_same_in_both_files(codes, tmp_path):
+    """The test file's codes are numbers, if one looks at them alone."""
+    new = saved(tmp_path, coded(20, codes, 1), "new.csv")
+    path = saved(tmp_path, coded(60, [*codes, "X9"]))
+    for train, test in ((path, new), (new, path)):
+        data = loading.load(loading.own_table(train, "kind", test=test, encode="onehot"))
+        assert data.categories == {"arm": tuple(sorted([*codes, "X9"]))}
+        written = [*pd.read_csv(train, dtype=str)["arm"], *pd.read_csv(test, dtype=str)["arm"]]
+        assert [data.categories["arm"][int(code)] for code in data.X[:, 2]] == written
+        unseen = "categories of 'arm' that no training row has count as none: 'X9'"
+        assert (unseen in data.notes) == (train == new)
+        # The same as words that nobody takes for numbers.
+        words = [
+            saved(tmp_path, pd.read_csv(file, dtype={"arm": str}).assign(arm=lambda t: "c" + t["arm"]), f"c{i}.csv")
+            for i, file in enumerate((train, test))
+        ]  # fmt: skip
+        same = loading.load(loading.own_table(words[0], "kind", test=words[1], encode="onehot"))
+        assert same.sha256 == data.sha256
+
+
+def test_labels_are_the_same_in_both_files(tmp_path):
+    for known, tested in (
+        (["1", "2", "3a"], ["1", "2"]),
+        (["01", "02", "X"], ["01", "02"]),
+        (["NA", "EU", "AS"], ["NA"]),
+    ):
+        path = saved(tmp_path, cohort().assign(kind=np.resize(known, 60)))
+        new = saved(tmp_path, cohort(1).assign(kind=np.resize(tested, 60)), "new.csv")
+        data = loading.load(loading.own_table(path, "kind", ["patient", "sample"], test=new))
+        assert data.classes == tuple(sorted(known))
+        assert {data.classes[code] for code in data.y[60:]} == set(tested)
+        turned = [tmp_path / f"turned-{name}" for name in ("mine.csv", "new.csv")]
+        for file, to in zip((path, new), turned, strict=True):
+            frame = pd.read_csv(file, dtype=str, keep_default_na=False)
+            frame.set_index("sample").T.to_csv(to, index_label="gene")
+        ref = loading.own_table(turned[0], "kind", ["patient"], test=turned[1], transpose=True)
+        assert loading.load(ref).sha256 == data.sha256
+
+
+@pytest.mark.parametrize("transpose", [False, True])
+def test_names_and_groups_are_what_is_written(transpose, tmp_path):
+    """Not the numbers that they look like: 1.1 and 1.10 are two patients, 0E1 is no 0."""
+    patients = [f"{i}.{end}" for i in range(15) for end in ("1", "10")]
+    frame = cohort().assign(patient=np.repeat(patients, 2))
+    frame["sample"] = ["00000", "0E1", "0E2", "NA", *(f"0{i}" for i in range(56))]
+    path = saved(tmp_path, frame)
+    if transpose:
+        columns = [f"row {i}" for i in range(60)]
+        frame.T.set_axis(columns, axis=1).to_csv(path, index_label="gene")
+    ref = loading.own_table(path, "kind", id="sample", groups="patient", transpose=transpose)
+    data = loading.load(ref)
+    assert data.ids == tuple(frame["sample"])
+    assert len(np.unique(data.groups)) == 30
+    frame["patient"] = np.resize(["1", "1.0", "01", "2.10", "2.1", "3", "4", "5", "6", "7"], 60)
+    spelled = loading.own_table(
+        saved(tmp_path, frame), "kind", ["sample"], groups="patient", folds=2
+    )
+    assert len(np.unique(loading.load(spelled).groups)) == 9, "1 and 1.0 are one"
+    gap = saved(tmp_path, cohort().assign(patient=["NA", *cohort()["patient"][1:]]), "gap.csv")
+    assert "1 row of 60 without 'patient'" in complaint(gap, groups="patient", drop=["sample"])
 
 
 def test_classes_without_a_test_row_are_told(tmp_path):
@@ -387,6 +497,33 @@ def test_gaps_and_categories_are_refused_unless_asked_for(tmp_path):
     rare = gappy().assign(s=[1.0, *[np.nan] * 59])
     found = complaint(saved(tmp_path, rare, "rare.csv"), drop=["sample", "stage"], impute="median")
     assert "no training row has a value of 's'" in found and "--drop" in found
+
+
+def test_a_column_may_have_any_name(tmp_path):
+    """Also one that pandas has for a parameter."""
+    words = gappy()
+    words["self"] = ["yes", "no"] * 30
+    ref = loading.own_table(
+        saved(tmp_path, words), "kind", ["sample", "s", "t", "stage"], encode="onehot"
+    )
+    assert loading.load(ref).categories == {"self": ("no", "yes")}
+    found = table.read_new(tmp_path / "mine.csv", ["u", "self"], None, {"self": ("no", "yes")})
+    assert found.X[:2, 1].tolist() == [1, 0]
+
+
+def test_words_for_nothing_are_gaps_among_categories_and_the_message_says_so(tmp_path):
+    """R writes NA for what is missing; whoever means no treatment by None has to be told."""
+    path = saved(tmp_path, gappy().assign(stage=["None", "A", "B"] * 20))
+    found = complaint(path, drop=["sample", "s", "t"], encode="onehot")
+    assert "'stage': 20" in found and "None" in found and "another word" in found
+
+
+@pytest.mark.parametrize("value", [[1, 2], b"x", {"a": 1}])
+def test_categories_are_texts_or_numbers(value, tmp_path):
+    path = tmp_path / "odd.parquet"
+    gappy().assign(stage=[value] * 60).to_parquet(path)
+    found = complaint(path, drop=["sample", "s", "t"], encode="onehot")
+    assert "'stage'" in found and "a category is a text or a number" in found
 
 
 def test_what_training_rows_say_is_all_that_is_learnt(tmp_path):

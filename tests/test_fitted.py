@@ -128,6 +128,22 @@ def test_a_slip_among_numbers_is_no_category(tmp_path):
     assert found.X.tolist() == [[61.0, 0.0], [50.0, 1.0]]
 
 
+@pytest.mark.parametrize(
+    ("levels", "written", "codes"),
+    [
+        (("01", "02", "X9"), ["01", "02", "01"], [0, 1, 0]),
+        (("1.0", "2.0", "X9"), ["2.0", "1.0", "X9"], [1, 0, 2]),
+        (("FALSE", "TRUE", "unknown"), ["TRUE", "FALSE", "TRUE"], [1, 0, 1]),
+        (("False", "True"), ["TRUE", "false", "true"], [1, 0, 1]),
+    ],
+)
+def test_categories_of_new_samples_are_what_is_written(levels, written, codes, tmp_path):
+    new = tmp_path / "new.csv"
+    new.write_text("age,arm\n" + "".join(f"{50 + i},{arm}\n" for i, arm in enumerate(written)))
+    found = table.read_new(new, ["age", "arm"], None, {"arm": levels})
+    assert found.X[:, 1].tolist() == codes and not found.notes
+
+
 def edited(seal=True, **fields):
     """What a careful hand changes: the checksum fits again."""
 

@@ -114,6 +114,22 @@ def test_one_may_stand_without_a_list(table, tmp_path):
 
 
 @pytest.mark.parametrize(
+    "given",
+    [
+        {"path": pd.DataFrame({"kind": [1]})},
+        {"test": pd.DataFrame({"kind": [1]})},
+        {"target": 6},
+        {"drop": ["y", 6]},
+        {"groups": 6},
+    ],
+)
+def test_a_table_is_a_file_and_a_column_a_name(table, tmp_path, given):
+    said = "got DataFrame 'kind 0 1'" if {"path", "test"} & given.keys() else "got int '6'"
+    with pytest.raises(UserError, match=rf"^In table\(\), .* is given by its .*, {said}"):
+        benchmark.table(**{"path": tmp_path / "t.csv", "target": "kind"} | given)
+
+
+@pytest.mark.parametrize(
     ("models", "words", "said"),
     [
         ([GaussianNB()], {}, "Give its class, GaussianNB"),
@@ -121,6 +137,7 @@ def test_one_may_stand_without_a_list(table, tmp_path):
         ([], {}, "Name a model"),
         (["knn"], {"datasets": []}, "Name a dataset"),
         (["knn"], {"datasets": Path("t.csv")}, "benchmark.table"),
+        (["knn"], {"datasets": pd.DataFrame({"a": [1]})}, "^DataFrame 'a 0 1' stands for no data"),
         (["knn"], {"folds": 1}, "At least 2 folds"),
         (["knn"], {"repeats": 0}, "At least 1 repeat"),
         (["knn"], {"jobs": -1}, "got -1"),

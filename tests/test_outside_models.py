@@ -15,7 +15,9 @@ from conftest import ROOT
 from outside import logistic
 from sklearn.metrics import balanced_accuracy_score, roc_auc_score
 from sklearn.naive_bayes import GaussianNB
-from sklearn.svm import LinearSVC
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.svm import SVC, LinearSVC
 
 from benchmark.data.load import load
 from benchmark.protocol.registry import data_ref, model_ref
@@ -110,6 +112,46 @@ def test_libraries_that_want_a_list_of_sets_get_one(name):
     train, valid, test = made_up(2)
     estimator.fit(model, train, valid)
     assert estimator.ranking(model, test.X, 2).shape == (12, 2)
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize("order", ["backwards", "first seen"])
+def test_columns_follow_the_models_own_order_of_classes(order, n_classes):
+    from outside import Order
+
+    from benchmark.runner.contract import made_up
+
+    train, valid, test = made_up(n_classes)
+    assert list(dict.fromkeys(train.y)) != list(range(n_classes)), (
+        "the made-up labels are not sorted"
+    )
+    plain = KNeighborsClassifier(5).fit(train.X, train.y).predict_proba(test.X)
+    other = Order(order)
+    estimator.fit(other, train, valid)
+    assert np.array_equal(estimator.ranking(other, test.X, n_classes), plain)
+
+
+def test_pairs_of_classes_are_not_taken_for_classes():
+    from benchmark.runner.contract import made_up
+
+    train, valid, test = made_up(3)
+    for model in (SVC(decision_function_shape="ovo"), make_pipeline(SVC(decision_function_shape="ovo"))):  # fmt: skip
+        estimator.fit(model, train, valid)
+        with pytest.raises(UserError, match="='ovo', and a column per class is needed"):
+            estimator.ranking(model, test.X, 3)
+    assert estimator.ranking(SVC().fit(train.X, train.y), test.X, 3).shape == (18, 3)
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_the_check_notes_columns_in_an_order_that_nobody_knows(n_classes):
+    from benchmark.runner.contract import check
+
+    def notes(name):
+        return [one.detail for one in check(name, n_classes) if "goes with predict" in one.what]
+
+    [note] = notes("outside:Order:classes=untold")
+    assert "columns are in the order of classes_" in note
+    assert not notes("outside:Order") + notes("knn") + notes("sklearn.svm:LinearSVC")
 
 
 def test_after_an_error_the_other_runs_are_not_begun(inside, tmp_path):

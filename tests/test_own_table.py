@@ -177,6 +177,12 @@ def test_reference_names_the_content_not_the_place(tmp_path):
     assert RunSpec("knn", other, 0, 0, {}).key != specs[0].key
 
 
+def test_a_column_left_out_twice_is_left_out(tmp_path):
+    path = saved(tmp_path, frame())
+    once, twice = (loading.own_table(path, "group", drop) for drop in (["age"], ["age", "age"]))
+    assert once == twice
+
+
 def test_a_table_called_like_a_registered_dataset(tmp_path):
     assert loading.own_table(saved(tmp_path, frame(), "colon.csv"), "group").name == "own-colon"
 
@@ -238,6 +244,34 @@ def test_the_nameless_column_of_row_names_is_left_out(tmp_path):
     got = loaded(path)
     assert got.features == ("height", "weight", "age")
     assert "nameless first column taken as row names and left out" in got.notes
+
+
+@pytest.mark.parametrize("name", ["mine.csv", "mine.parquet"])
+def test_nameless_texts_before_the_table_name_the_samples(name, tmp_path):
+    path, table, other = tmp_path / name, frame(), tmp_path / f"other-{name}"
+    write = pd.DataFrame.to_csv if name == "mine.csv" else pd.DataFrame.to_parquet
+    table.index = pd.Index([f"P{i}" for i in range(30)])
+    write(table, path)
+    got = loaded(path)
+    assert got.ids == tuple(table.index) and got.features == ("height", "weight", "age")
+    assert got.notes == ("nameless first column taken as row names and left out",)
+    assert loaded(path, id="age").ids != got.ids
+    write(frame(seed=1).set_axis([f"Q{i}" for i in range(30)]), other)
+    assert loaded(path, test=other).ids == (*table.index, *(f"Q{i}" for i in range(30)))
+    write(frame(seed=1).set_axis(table.index), other)
+    assert loaded(path, test=other).ids[:2] == ("1", "2"), "the same names in both"
+    table.index = pd.Index(["P", *table.index[:-2], "P"])
+    write(table, path)
+    assert loaded(path).ids[:2] == ("1", "2") and "left out" in loaded(path).notes[0]
+    # Numbers only count the rows.
+    write(table.set_axis(range(5, 35)), path)
+    assert loaded(path).ids[:2] == ("1", "2")
+    turned = frame().set_axis([f"P{i}" for i in range(30)]).drop(columns="group").T
+    turned.loc["group"] = np.arange(30.0) % 3 == 0
+    write(turned, path)
+    got = loaded(path, transpose=True)
+    assert got.features == ("height", "weight", "age") and got.ids[:2] == ("P0", "P1")
+    assert np.array_equal(got.X, frame().iloc[:, :3].to_numpy())
 
 
 def test_numbers_as_text_and_truth_values(tmp_path):
@@ -485,6 +519,22 @@ def test_two_columns_of_one_name(tmp_path):
     assert "more than one column named 'age'" in complaint(saved(tmp_path, table))
 
 
+@pytest.mark.parametrize("more", [",", ",,"])
+def test_what_spreadsheets_write_beside_a_table_is_left_out(more, tmp_path):
+    path = saved(tmp_path, frame())
+    usual = loaded(path)
+    path.write_text(path.read_text().replace("\n", more + "\n"))
+    got = loaded(path)
+    assert got.sha256 == usual.sha256 and got.features == usual.features
+    word = "1 column" if more == "," else "2 columns"
+    assert got.notes == (f"{word} without name and values left out",)
+    lines = [line + more for line in frame().T.to_csv(header=[f"S{i}" for i in range(30)]).split()]
+    path.write_text("\n".join(lines))
+    assert loaded(path, transpose=True).sha256 == usual.sha256
+    path.write_text(f"{more}\n{more}\n")
+    assert "''" in complaint(path), "of nothing but such columns none is left out"
+
+
 def test_rows_longer_than_the_header(tmp_path):
     path = saved(tmp_path, frame())
     path.write_text(path.read_text() + "1,2,3,well,5,6\n")
@@ -511,6 +561,23 @@ def test_empty_missing_and_unknown_files(tmp_path):
     assert ".parquet" in message
     (tmp_path / "mine.parquet.gz").write_bytes(b"PK")
     assert ".parquet" in complaint(tmp_path / "mine.parquet.gz")
+
+
+@pytest.mark.parametrize("blank", ["\n", "   \n", "\r\n \r\n"])
+@pytest.mark.parametrize("separator", [",", "\t"])
+def test_blank_lines_before_the_names_are_skipped(blank, separator, tmp_path):
+    path = saved(tmp_path, frame(), sep=separator)
+    usual = loaded(path)
+    path.write_text(blank + path.read_text(), newline="")
+    got = loaded(path)
+    assert (got.sha256, got.features, got.notes) == (usual.sha256, usual.features, ())
+
+
+def test_arff_with_a_mark_at_its_beginning(tmp_path):
+    write_arff(tmp_path / "mine.arff", frame())
+    usual = loaded(tmp_path / "mine.arff")
+    (tmp_path / "mark.arff").write_text((tmp_path / "mine.arff").read_text(), "utf-8-sig")
+    assert loaded(tmp_path / "mark.arff").sha256 == usual.sha256
 
 
 def test_other_encodings(tmp_path):
@@ -554,6 +621,25 @@ def test_matrices_without_labels_or_of_other_length(tmp_path):
     assert "30 rows" in complaint(path)
     np.savez(path, X=np.ones((30, 2), dtype="U3"), group=np.arange(30) % 2)
     assert "matrix of numbers" in complaint(path)
+
+
+@pytest.mark.parametrize("name", ["mine.npz", "mine.mat"])
+def test_no_other_matrix_takes_the_place_of_one_that_does_not_fit(name, tmp_path):
+    path, y = tmp_path / name, np.arange(30)[:, None] % 2
+    save = np.savez if name.endswith("npz") else lambda p, **arrays: scipy.io.savemat(p, arrays)
+    X, age = frame().iloc[:, :3].to_numpy(), np.arange(30.0)[:, None]
+    for called in ("X", "x"):
+        save(path, **{called: X.T, "group": y, "age": age})
+        said = complaint(path)
+        assert f"{called} fits when turned: --transpose reads it so." in said and "30 rows" in said
+        assert np.array_equal(loaded(path, transpose=True).X, X)
+        save(path, **{called: X, "group": y, "age": age.T})
+        assert "Leave --transpose out" in complaint(path, transpose=True)
+        assert loaded(path).notes == ()
+    save(path, X=X[:29], group=y, age=age)
+    assert "fits" not in complaint(path)
+    save(path, expression=X, group=y, code=3)
+    assert "the features are the matrix 'expression'" in loaded(path).notes
 
 
 @pytest.mark.parametrize("name", ["x1", "x3"])

@@ -352,6 +352,29 @@ def test_what_failed_is_tried_again_and_force_does_one_s_own_again(tmp_path, mon
     assert {spec.key for spec in asked} == {spec.key for spec in specs}, "none of the shipped"
 
 
+def test_a_method_that_failed_is_not_ranked_there(tmp_path):
+    """It would have the mean of the others, above one like it that ran and is below the mean."""
+    store, scores = Store(tmp_path), {"0.1": 70.0, "0.2": 80.0, "0.3": 50.0, "0.4": 50.0}
+    methods = {f"{SPELLED}:var_smoothing={value}": score for value, score in scores.items()}
+    *_, poor, failing = methods
+    wanted = rank.recipe(list(methods), [data_ref("colon"), data_ref("toxicity")])
+    for method, score in methods.items():
+        for dataset in ("colon", "toxicity"):
+            cell = wanted.cell(method, dataset)
+            setting = store.setting(cell, "own", "base", "default")
+            for spec in cell.specs(setting.params, rank.Protocol()):
+                record = made_up(spec, score)
+                if (method, dataset) == (failing, "toxicity"):
+                    del record["scores"]
+                    record |= {"status": "unsupported", "error": {"message": "too many classes"}}
+                write_run(tmp_path, record)
+    ranked = rank.build(wanted, store)
+    found = {one.method: (one.rank, one.datasets) for one in ranked.standings}
+    assert found[failing] == (None, 0) and found[poor] == (3.0, 2)
+    [reason] = rank.reasons(ranked.table)
+    assert "on toxicity: all 25 runs failed" in reason
+
+
 def test_two_classes_of_one_name_are_told_apart(tmp_path):
     """Their scores must not be added up."""
     from benchmark.tables.measured import measure

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import argparse
+import csv
+import io
 import os
 import tempfile
 from collections.abc import Sequence
@@ -24,8 +26,26 @@ if TYPE_CHECKING:
 
 
 def names(text: str) -> list[str]:
+    """Names of models and datasets: a setting's list in brackets has commas of its own."""
+    depth, parts = 0, [""]
+    for sign in text:
+        depth += (sign in "[{") - (sign in "]}")
+        if sign == "," and depth <= 0:
+            parts.append("")
+        else:
+            parts[-1] += sign
+    return _once(parts, text)
+
+
+def columns(text: str) -> list[str]:
+    """Names of columns: one that holds a comma stands in double quotes, as in the file."""
+    rows = csv.reader(io.StringIO(text, newline=""), skipinitialspace=True)
+    return _once([name for row in rows for name in row], text)
+
+
+def _once(parts: Sequence[str], text: str) -> list[str]:
     """Each of them once, in the order in which they were written."""
-    names = dict.fromkeys(name.strip() for name in text.split(",") if name.strip())
+    names = dict.fromkeys(name.strip() for name in parts if name.strip())
     if not names:
         raise argparse.ArgumentTypeError(f"names are separated by commas, got {text!r}")
     return list(names)
@@ -154,7 +174,11 @@ def own_columns(group: argparse._ActionsContainer) -> None:
         help="the column of FILE that holds the class; one for all files, or one per file",
     )
     group.add_argument(
-        "--drop", type=names, default=[], metavar="COLUMNS", help="columns of FILE to leave out"
+        "--drop",
+        type=columns,
+        default=[],
+        metavar="COLUMNS",
+        help="columns of FILE to leave out, separated by commas; in quotes what holds a comma",
     )
     group.add_argument(
         "--id",
@@ -352,9 +376,10 @@ def own_tables(arguments: argparse.Namespace, protocol: Protocol | None = None) 
         for note in table.notes:
             say(f"{file}: {note}.")
         if table.test is not None:
+            few = "" if table.groups is None else " (as far as there are groups to choose from)"
             say(
                 f"{file}: every run is tested on the same {counted(table.test.sum(), 'row')}. The "
-                f"{len(protocol.splits())} runs differ in the validation rows and the seed only, so their spread says nothing of "
+                f"{len(protocol.splits())} runs differ in the validation rows{few} and the seed only, so their spread says nothing of "
                 f"other test rows."
             )
         references.append(reference)

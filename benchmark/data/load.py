@@ -30,7 +30,7 @@ from benchmark.protocol.spec import (
     UserError,
     canonical,
 )
-from benchmark.protocol.splits import make_split
+from benchmark.protocol.splits import GROUPING, make_split
 
 
 def load(ref: DataRef) -> Dataset:
@@ -110,7 +110,7 @@ def own_table(
     # Only what was asked for is part of the identity, so that later options change no older key.
     asked: dict[str, Any] = {k: v for k, v in how.items() if v is not None and v is not False}
     options: dict[str, Any] = {"target": target, "sha256": download.sha256_of(file)}
-    if drop := sorted(drop):
+    if drop := sorted(set(drop)):
         options["drop"] = drop
     second = None
     if "test" in asked:
@@ -122,6 +122,8 @@ def own_table(
                 f"{second} has the same content as {file}: every row would be trained on and tested. "
                 f"--test takes rows that are not in --data."
             )
+    if "groups" in asked:
+        options["grouping"] = GROUPING
     ref = DataRef(
         name, options | asked, str(file.resolve()), str(second.resolve()) if second else None
     )

@@ -101,6 +101,12 @@ def folder_name(text: str) -> Folder:
     return Folder(f"{left or 'name'}-{digest(text, 8)}")
 
 
+def _quoted(name: str) -> str:
+    """A column's name among others on the command line."""
+    odd = "," in name or name.startswith('"')
+    return '"' + name.replace('"', '""') + '"' if odd else name
+
+
 @dataclass(frozen=True)
 class DataRef:
     """Which data: a registered dataset with its switches, or a user's own table."""
@@ -133,11 +139,11 @@ class DataRef:
         given: dict[str, Any] = {"data": paths[0], **self.options, "test": paths[1]}
         words = []
         for name, value in given.items():
-            if value is None or name == "sha256":
+            if value is None or name in ("sha256", "grouping"):  # which nobody asks for
                 continue
             words.append(f"--{name.replace('_', '-')}")
             if value is not True:
-                text = ",".join(value) if isinstance(value, list) else str(value)
+                text = ",".join(map(_quoted, value)) if isinstance(value, list) else str(value)
                 words.append(shlex.quote(text))
         return " ".join(words)
 

@@ -17,6 +17,9 @@ from sklearn.preprocessing import StandardScaler
 
 from benchmark.protocol.spec import FOLDS, VALID_SIZE, UserError
 
+GROUPING = 2
+"""Raised when groups are divided in another way: part of the key of every table with --groups."""
+
 
 @dataclass(frozen=True)
 class Split:
@@ -118,7 +121,11 @@ def _outer(
 def _grouped(
     y: NDArray[np.int64], rest: Rows, draw: int, valid_size: float, groups: NDArray[np.int64]
 ) -> tuple[Rows, Rows]:
-    """Whole groups validate: as many as come nearest to the share, with all classes if possible."""
+    """Whole groups validate: with all classes if possible, and near the share.
+
+    Off by up to half of the share is near enough, and the draw chooses among these: that which comes
+    nearest would be the same in every run where groups differ in size.
+    """
     parts = min(max(2, round(1 / valid_size)), len(np.unique(groups[rest])))
     found = []
     if parts > 1:
@@ -132,7 +139,14 @@ def _grouped(
             f"{np.bincount(y[rest]).tolist()} rows. Groups have to be smaller, or classes of few groups "
             f"merged or removed from the table."
         )
-    return min(found, key=lambda pair: len(_missing(y, pair[1])))
+    wanted = valid_size * len(rest)
+
+    def lack(valid: Rows) -> tuple[int, float]:
+        return len(_missing(y, valid)), max(abs(len(valid) - wanted), wanted / 2)
+
+    least = min(lack(valid) for _, valid in found)
+    best = [(train, valid) for train, valid in found if lack(valid) == least]
+    return best[draw % len(best)]
 
 
 def _folds(

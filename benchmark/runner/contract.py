@@ -95,7 +95,9 @@ def _answers(points: _Points, model: Any, test: Part, n_classes: int) -> Any:
     )
     if method := next((method for method in RANKING if hasattr(model, method)), None):
         what = f"{method} gives {RANKING[method]}"
-        points.ask(what, lambda: estimator.ranking(model, X, n_classes))
+        ranked = points.ask(what, lambda: estimator.ranking(model, X, n_classes))
+        if predicted is not None and ranked is not None:
+            points.compare(method, predicted, ranked)
     if hasattr(model, "select"):
         what = "select gives true or false per sample and feature"
         points.ask(what, lambda: estimator.select(model, X))
@@ -145,6 +147,17 @@ class _Points:
             return answer
         return None
 
+    def compare(self, method: str, predicted: Any, ranked: Any) -> None:
+        """A model may predict by a rule of its own, but seldom another class than its highest column."""
+        same = int((ranked.argmax(axis=1) == predicted).sum())
+        if same < len(predicted) / 2:
+            self._add(
+                f"{method} goes with predict",
+                "note",
+                f"of {len(predicted)} samples only {same} are predicted as the class with the highest number; "
+                f"columns are in the order of classes_, and without it in that of the classes",
+            )
+
     def _add(self, what: str, word: str, detail: str = "") -> None:
         self.found.append(Finding(f"{self.words}{what}", word, detail))
 
@@ -164,11 +177,11 @@ def _notes(model: Any) -> list[Finding]:
 
 
 def made_up(n_classes: int, n_features: int = 20) -> tuple[Part, Part, Part]:
-    """Classes that differ in their first features, z-scored, as runs give them."""
+    """Classes that differ in their first features, z-scored, as runs give them; not sorted, as in most tables."""
     rng = np.random.default_rng(0)
 
     def part(per_class: int) -> Part:
-        y = np.repeat(np.arange(n_classes), per_class)
+        y = np.tile(np.arange(n_classes)[::-1], per_class)
         X = rng.normal(size=(len(y), n_features))
         X[:, :n_classes] += 2 * np.eye(n_classes)[y]
         return Part(X.astype(np.float32), y.astype(np.int64))

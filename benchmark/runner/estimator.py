@@ -87,7 +87,7 @@ def predict(model: Any, X: Any, n_classes: int) -> tuple[NDArray[np.int64], NDAr
         _need(model, "predict")
         return _classes(model, "predict", model.predict(_given(model, X)), X, n_classes), None
     proba = _probabilities(model, X, n_classes)
-    found = model.classes_[np.argmax(proba, axis=1)]
+    found = np.sort(model.classes_)[np.argmax(proba, axis=1)]
     return _classes(model, "predict", found, X, n_classes), proba
 
 
@@ -111,9 +111,31 @@ def ranking(model: Any, X: Any, n_classes: int) -> NDArray[Any] | None:
         return _probabilities(model, X, n_classes)
     if not hasattr(model, "decision_function"):
         return None
+    _refuse_pairs(model, n_classes)
     found = np.asarray(model.decision_function(_given(model, X)))
     both = np.column_stack([-found, found]) if found.ndim == 1 and n_classes == 2 else found
-    return answers.columns(both, len(X), n_classes, _called(model, "decision_function"))
+    checked = answers.columns(both, len(X), n_classes, _called(model, "decision_function"))
+    return _in_order(model, checked)
+
+
+def _refuse_pairs(model: Any, n_classes: int) -> None:
+    """Three classes have three pairs, whose columns would pass for those of the classes."""
+    settings = model.get_params() if hasattr(model, "get_params") else {}
+    for name, value in settings.items():
+        if n_classes > 2 and name.endswith("decision_function_shape") and value == "ovo":
+            raise UserError(
+                f"{_called(model, 'decision_function')} gives a column per pair of classes with "
+                f"{name}='ovo', and a column per class is needed: leave it at 'ovr'."
+            )
+
+
+def _in_order(model: Any, columns: NDArray[Any]) -> NDArray[Any]:
+    """Columns follow `classes_`, as everywhere in scikit-learn, and these need not be sorted."""
+    wanted = list(range(columns.shape[1]))
+    classes = np.asarray(getattr(model, "classes_", wanted)).ravel().tolist()
+    if classes == wanted or set(classes) != set(wanted):
+        return columns
+    return np.ascontiguousarray(columns[:, [classes.index(code) for code in wanted]])
 
 
 def select(model: Any, X: Any) -> NDArray[np.bool_] | None:
@@ -129,7 +151,8 @@ def _classes(model: Any, method: str, found: Any, X: Any, n_classes: int) -> NDA
 
 def _probabilities(model: Any, X: Any, n_classes: int) -> NDArray[Any]:
     found = model.predict_proba(_given(model, X))
-    return answers.probabilities(found, len(X), n_classes, _called(model, "predict_proba"))
+    called = _called(model, "predict_proba")
+    return _in_order(model, answers.probabilities(found, len(X), n_classes, called))
 
 
 def _called(model: Any, method: str) -> str:

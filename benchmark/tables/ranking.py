@@ -101,9 +101,9 @@ def block(methods: Sequence[str], datasets: Sequence[str], have: Collection[Plac
 def ranked_block(table: Table, metric: str) -> Block:
     """The block of a table, by its cells of the paper's rule: the same whichever editions are shown.
 
-    A cell in which every run failed counts, as the paper's dashes do: the rule for missing values
-    fills both. A method without any value has no rank. Beside the paper, other patients than its own
-    do not count.
+    Beside the paper a cell in which every run failed counts, as its dashes do: the rule for missing
+    values fills both. Elsewhere it would be ranked by the mean of the others. A method without any
+    value has no rank. Beside the paper, other patients than its own do not count.
     """
     recipe = table.recipe
     cells = {
@@ -116,7 +116,8 @@ def ranked_block(table: Table, metric: str) -> Block:
     settled = {
         place
         for place, result in cells.items()
-        if (result.gap is None or result.gap.word == "failed") and table.of_these_patients(result)
+        if (result.gap is None or (result.gap.word == "failed" and recipe.paper is not None))
+        and table.of_these_patients(result)
     }
     return block([m for m in recipe.methods if m in started], recipe.datasets, settled)
 

@@ -16,8 +16,8 @@ from benchmark.datasets.raw import Raw
 
 from benchmark.protocol.spec import VALID_SIZE, UserError
 
-from .features import codes_of, note_ids, note_twins, numbers_of
-from .files import read_one
+from .features import codes_of, note_ids, note_twins, note_unseen, numbers_of, with_columns
+from .files import Known, read_one
 from .labels import (
     check_folds,
     check_groups,
@@ -63,14 +63,16 @@ def read(
 ) -> Raw:
     """Read and check a table; every complaint is a UserError that names the remedy."""
     notes: list[str] = []
-    frame, samples = read_one(path, target, transpose, notes)
+    known = Known(target, id, frozenset(filter(None, [groups, split])))
+    frame, samples = read_one(path, known, transpose, notes)
     target = find_target(path, frame, target)
     frame = without_dropped(path, frame, target, drop, notes)
     check_roles(drop, target=target, id=id, groups=groups, split=split)
     tested, named = None, str(path)
     if test is not None:
-        frame, tested = with_test(path, frame, test, target, drop, transpose, notes)
-        named, samples = f"{path} with {test.name}", None
+        frame, tested, more = with_test(path, frame, test, known, target, drop, transpose, notes)
+        named, samples = f"{path} with {test.name}", [*(samples or []), *more]
+        samples = samples if len(set(samples)) == len(frame) else None
     ids = samples if id is None else ids_of(named, frame, id, target)
     grouped = None if groups is None else groups_of(named, frame, groups)
     if split is not None:
@@ -95,6 +97,8 @@ def read(
     note_alike(y, notes)
     note_rare(y, tested, valid_size, notes)
     names = [str(name) for name in frame.columns]
+    if tested is not None:
+        note_unseen(names, X, categories, tested, notes)
     note_ids(names, X, notes)
     note_twins(X, y, grouped, tested, notes)
     return Raw(
@@ -124,7 +128,10 @@ def read_new(
     Columns may come in any order, and others may be among them; none may be missing.
     """
     notes: list[str] = []
-    frame, samples = read_one(path, None, transpose, notes)
+    known = categories or {}
+    # True and false are read as such, in whatever case they are written.
+    words = {name for name, levels in known.items() if not {*levels} <= {"True", "False"}}
+    frame, samples = read_one(path, Known(None, id, frozenset(words)), transpose, notes)
     ids = samples or [str(i) for i in range(1, len(frame) + 1)]
     if id is not None and id in frame.columns:
         ids = ids_of(str(path), frame, id, None)
@@ -132,7 +139,7 @@ def read_new(
         notes.append(f"there is no column {id!r}, so samples are numbered by their rows")
     missing = [name for name in features if name not in frame.columns]
     if missing:
-        if samples and set(features) <= set(samples):
+        if transpose and set(features) <= set(samples or ()):
             raise UserError(
                 f"{path} has a column per feature, and the model was fitted with --transpose: it takes "
                 f"tables with a row per feature, as it was fitted on."
@@ -146,9 +153,8 @@ def read_new(
     extra = [name for name in frame.columns if name not in wanted]
     if extra:
         notes.append(f"columns that the model does not know are left out: {listed(extra)}")
-    known = categories or {}
-    coded = {name: codes_of(name, frame[name], known[name], notes) for name in known}
-    plain = frame[list(features)].assign(**coded)
+    coded = {name: codes_of(str(path), frame[name], known[name], notes) for name in known}
+    plain = with_columns(frame[list(features)], coded)
     # Its categories are codes by now: any other text among new samples is a mistake.
     X, _ = numbers_of(str(path), plain, notes, impute, whole=False)
     return Samples(X, ids, notes)

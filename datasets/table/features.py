@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -33,7 +33,8 @@ TABLE = Remedies(
     "Leave {them} out with --drop; if {they} categories, --encode onehot makes a column of each "
     "(numbers need points for decimals)",
     "Remove the rows or columns (--drop), or fill the gaps in each run with the median of its training "
-    "rows: --impute median",
+    "rows: --impute median. In a text file NA, None, null and such are gaps, too; a category needs another "
+    "word",
     "Remove or replace them",
     "Correct it, change the unit or take logarithms; or leave the columns out with --drop",
 )
@@ -87,7 +88,7 @@ def numbers_of(
         )
     for name, levels in categories.items():
         places = {level: float(i) for i, level in enumerate(levels)}
-        columns[name] = _category_texts(frame[name]).map(places).astype(float)
+        columns[name] = _category_texts(path, frame[name]).map(places).astype(float)
     if parsed:
         notes.append(f"numbers written as text: {listed(parsed)}")
     if flags:
@@ -95,7 +96,7 @@ def numbers_of(
     if categories:
         shown = [f"{name} ({len(levels)})" for name, levels in categories.items()]
         notes.append(f"categories, each a column if a training row has it: {listed(shown)}")
-    frame = frame.assign(**columns) if columns else frame
+    frame = with_columns(frame, columns)
     X: np.ndarray[Any, Any] = frame.to_numpy(dtype=np.float64, na_value=np.nan)
     _check_finite(path, frame.columns, X, impute, whole, remedies)
     gaps = np.isnan(X)
@@ -107,6 +108,20 @@ def numbers_of(
         )
     _check_scalable(path, frame.columns, X if not gaps.any() else _filled(X), remedies)
     return X, categories
+
+
+def with_columns(frame: pd.DataFrame, columns: Mapping[str, Any]) -> pd.DataFrame:
+    """The table with these columns anew. `assign` takes them by keyword, and one may be called self."""
+    frame = frame.copy(deep=False)
+    for name, values in columns.items():
+        frame[name] = values
+    return frame
+
+
+def words_of(frame: pd.DataFrame) -> set[str]:
+    """The columns with texts that are no numbers."""
+    texts = [n for n, dtype in frame.dtypes.items() if not pd.api.types.is_numeric_dtype(dtype)]
+    return {str(n) for n in texts if not _is_flag(frame[n]) and _parsed(frame[n]) is None}
 
 
 def _is_flag(column: pd.Series[Any]) -> bool:
@@ -129,7 +144,8 @@ MAX_GRADES = 10
 
 def _categories(path: str, frame: pd.DataFrame) -> dict[str, tuple[str, ...]]:
     """The categories of every column, in order; a column of names has too many."""
-    found = {str(n): tuple(sorted(set(_category_texts(frame[n]).dropna()))) for n in frame.columns}
+    texts = {str(name): _category_texts(path, frame[name]) for name in frame.columns}
+    found = {name: tuple(sorted(set(column.dropna()))) for name, column in texts.items()}
     for name, levels in found.items():
         commas = frame[name].astype(str).str.replace(",", ".").where(frame[name].notna())
         numbers = _read_numbers(commas)
@@ -148,21 +164,44 @@ def _categories(path: str, frame: pd.DataFrame) -> dict[str, tuple[str, ...]]:
     return found
 
 
-def _category_texts(column: pd.Series[Any]) -> pd.Series[Any]:
+def _category_texts(path: str, column: pd.Series[Any]) -> pd.Series[Any]:
+    for value in column.to_list():
+        if isinstance(value, bytes) or not pd.api.types.is_scalar(value):
+            raise UserError(
+                f"{column.name!r} of {path} holds {type(value).__name__}, for example "
+                f"{str(value)[:40]!r}; a category is a text or a number. Save one per row, or leave the "
+                f"column out with --drop."
+            )
     texts = column.astype(object).map(lambda value: value if pd.isna(value) else label(value))
     return texts.mask(texts == "")
 
 
+def note_unseen(
+    names: Sequence[str],
+    X: np.ndarray[Any, Any],
+    categories: Mapping[str, Sequence[str]],
+    tested: np.ndarray[Any, Any],
+    notes: list[str],
+) -> None:
+    """Name the categories that are tested and that no run can train on."""
+    for name, levels in categories.items():
+        codes = X[:, names.index(name)]
+        new = sorted(set(codes[tested & ~np.isnan(codes)]) - set(codes[~tested]))
+        if new:
+            shown = listed(levels[int(code)] for code in new)
+            notes.append(f"categories of {name!r} that no training row has count as none: {shown}")
+
+
 def codes_of(
-    name: str, column: pd.Series[Any], known: Sequence[str], notes: list[str]
+    path: str, column: pd.Series[Any], known: Sequence[str], notes: list[str]
 ) -> np.ndarray[Any, Any]:
     """Places among the known categories; -1 for another one, which gets none of their columns."""
-    texts = _category_texts(column)
+    texts = _category_texts(path, column)
     places = {text: float(i) for i, text in enumerate(known)}
     new = sorted(set(texts.dropna()) - places.keys())
     if new:
         notes.append(
-            f"categories of {name!r} that the model has not seen count as none: {listed(new)}"
+            f"categories of {column.name!r} that the model has not seen count as none: {listed(new)}"
         )
     return np.array([np.nan if pd.isna(t) else places.get(t, -1.0) for t in texts])
 
@@ -189,7 +228,9 @@ def _example(frame: pd.DataFrame) -> str:
     name = min(odd, key=lambda name: int(odd[name].sum()))
     row = int(odd[name].to_numpy().argmax())
     rest = "; a gap is an empty cell or NA" if odd[name].sum() < len(frame) / 2 else ""
-    return f" In row {row + 1}, {name!r} is {str(frame[name].iloc[row])[:40]!r}{rest}."
+    place = frame.index[row]
+    where = f"{place[1] + 1} of {place[0]}" if isinstance(place, tuple) else place + 1
+    return f" In row {where}, {name!r} is {str(frame[name].iloc[row])[:40]!r}{rest}."
 
 
 def _check_finite(

@@ -11,6 +11,7 @@ import warnings
 import zipfile
 from collections import Counter
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -32,10 +33,25 @@ MAX_DENSE = 2e9
 """Bytes up to which a sparse matrix is filled with its zeros: models take dense ones."""
 
 
+@dataclass(frozen=True)
+class Known:
+    """Columns whose types are not guessed: what a text file has there is taken as it is written.
+
+    `01` and `1` are two patients, and in another file the same categories may all look like numbers.
+    """
+
+    target: str | None = None
+    """Its labels become numbers where all of them are some."""
+    id: str | None = None
+    """Its values are names, also `NA`."""
+    words: frozenset[str] = frozenset()
+    """Texts, also where all of them look like numbers."""
+
+
 def read_one(
-    path: Path, target: str | None, transpose: bool, notes: list[str], tested: bool = False
+    path: Path, known: Known, transpose: bool, notes: list[str], tested: bool = False
 ) -> tuple[pd.DataFrame, list[str] | None]:
-    """A file as a table with a row per sample; of a transposed one, its samples' names, too.
+    """A file as a table with a row per sample, and the samples' names where they stand beside it.
 
     `tested` is a test set, which is read as the table that it belongs to.
     """
@@ -44,34 +60,34 @@ def read_one(
         raise UserError(f"{path} is empty.")
     if size > LARGE:
         print(f"Reading {path.name} ({size / 1e6:.0f} MB), please wait.", file=sys.stderr)
-    frame = _read_frame(path, target, transpose, notes)
+    frame = _without_empty(_read_frame(path, known, transpose, notes), notes)
     if transpose and not _holds_arrays(path):
         _check_columns(path, frame)
-        return _transposed(path, frame, target)
+        return _transposed(path, frame, known)
     first = frame.iloc[:, 0]
-    frame = _without_index(frame, notes)
+    frame, samples = _without_index(frame, notes)
     _check_columns(path, frame)
     frame.columns = pd.Index([str(name) for name in frame.columns])
     if not tested:
-        _hint_transpose(path, frame, first, target)
-    return frame, None
+        _hint_transpose(path, frame, first, known.target)
+    return frame, samples
 
 
 def _holds_arrays(path: Path) -> bool:
     return path.suffix.lower() in (".mat", ".npz")
 
 
-def _read_frame(path: Path, target: str | None, transpose: bool, notes: list[str]) -> pd.DataFrame:
+def _read_frame(path: Path, known: Known, transpose: bool, notes: list[str]) -> pd.DataFrame:
     """One column per feature, and the target among them; transposed, a text file as it is written."""
-    text = _read_words if transpose else partial(_read_text, target=target, notes=notes)
+    text = _read_words if transpose else partial(_read_text, known=known, notes=notes)
     readers: dict[str, Callable[[Path], pd.DataFrame]] = {
         ".csv": text,
         ".tsv": text,
         ".txt": text,
         ".parquet": _read_parquet,
         ".arff": arff.read,
-        ".mat": lambda path: _from_arrays(path, _read_mat(path), target, transpose),
-        ".npz": lambda path: _from_arrays(path, _read_npz(path), target, transpose),
+        ".mat": lambda path: _from_arrays(path, _read_mat(path), known.target, transpose, notes),
+        ".npz": lambda path: _from_arrays(path, _read_npz(path), known.target, transpose, notes),
     }
     suffix = Path(path.stem).suffix if path.suffix == ".gz" else path.suffix
     reader = readers.get(suffix.lower())
@@ -101,12 +117,15 @@ def _read_frame(path: Path, target: str | None, transpose: bool, notes: list[str
 
 
 def _read_parquet(path: Path) -> pd.DataFrame:
-    """With an index that has a name as columns: it may be the target, or a feature."""
+    """With an index that has a name as columns: it may be the target, or a feature. One of texts
+    without a name stands before them, as in a text file."""
     frame = pd.read_parquet(path)
     named = [name for name in frame.index.names if name is not None]
     if named and not set(named) & set(frame.columns):
         frame = frame.reset_index(level=named)
-    return frame
+    if frame.index.names == [None] and not pd.api.types.is_numeric_dtype(frame.index):
+        frame.insert(0, "", frame.index, allow_duplicates=True)
+    return frame.reset_index(drop=True)
 
 
 def _separated(path: Path) -> tuple[str, list[str]]:
@@ -114,6 +133,8 @@ def _separated(path: Path) -> tuple[str, list[str]]:
     opener = gzip.open if path.suffix == ".gz" else Path.open
     with opener(path, "rb") as lines:
         header = lines.readline(1_000_000)
+        while header.isspace():  # pandas skips blank lines, too
+            header = lines.readline(1_000_000)
     halves = header[0:40:2], header[1:40:2]
     # In UTF-16 every other byte of plain English is zero, with or without the mark at the beginning.
     if (
@@ -140,21 +161,33 @@ def _separated(path: Path) -> tuple[str, list[str]]:
     # Read on its own, so that two columns of one name are seen: pandas renames the second.
     with opener(path, "rt", encoding="utf-8-sig", newline="") as lines:
         rows = csv.reader(lines, delimiter=separator, skipinitialspace=True)
-        return separator, [name.strip() for name in next((row for row in rows if row), [])]
+        first_row = next((row for row in rows if len(row) > 1 or "".join(row).strip()), [])
+        return separator, [name.strip() for name in first_row]
 
 
-def _read_text(path: Path, target: str | None, notes: list[str]) -> pd.DataFrame:
-    """Columns with the types that their values have."""
+def _read_text(path: Path, known: Known, notes: list[str]) -> pd.DataFrame:
+    """Columns with the types that their values have, unless they are known."""
     separator, names = _separated(path)
-    # The target is read behind a sign, or pandas would take a class called "None" for a gap.
-    signed = {names.index(target): lambda text: f"={text}"} if target in names else {}
-    frame = _read_csv(path, separator, na_values=["?"], low_memory=False, converters=signed)
+    # Read behind a sign, or pandas would take a class or a sample called "None" for a gap.
+    signed = {i: "={}".format for i, name in enumerate(names) if name in (known.target, known.id)}
+    words = {i: str for i, name in enumerate(names) if name in known.words and i not in signed}
+    frame = _read_csv(
+        path, separator, na_values=["?"], low_memory=False, converters=signed, dtype=words
+    )
     frame.columns = pd.Index(names)
     for position in signed:
         written = frame.iloc[:, position].str[1:]
-        note_blanks(written, notes)
-        frame.isetitem(position, _text_labels(written.str.strip()))
+        if names[position] == known.target:
+            note_blanks(written, notes)
+        frame.isetitem(position, _named(names[position], written.str.strip(), known))
     return frame
+
+
+def _named(column: str, written: pd.Series[Any], known: Known) -> pd.Series[Any]:
+    """Labels, or samples' names, from the texts of a file."""
+    if column == known.target and column not in known.words:
+        return _text_labels(written)
+    return written.mask(written.isin(GAPS))
 
 
 def _read_words(path: Path) -> pd.DataFrame:
@@ -193,9 +226,7 @@ def _read_csv(path: Path, separator: str, **words: Any) -> pd.DataFrame:
         ) from error
 
 
-def _transposed(
-    path: Path, frame: pd.DataFrame, target: str | None
-) -> tuple[pd.DataFrame, list[str]]:
+def _transposed(path: Path, frame: pd.DataFrame, known: Known) -> tuple[pd.DataFrame, list[str]]:
     """A table with a row per feature, whose first column names them, with a row per sample; and the
     samples' names, which stand above the columns."""
     names = [str(name).strip() for name in frame.iloc[:, 0]]
@@ -207,6 +238,7 @@ def _transposed(
         )
     if frame.shape[1] < 2:
         raise UserError(f"{path}, read with --transpose, has no sample: it has a single column.")
+    target = known.target
     if target is not None and target not in names:
         there = target in frame.columns
         hint = (
@@ -223,12 +255,12 @@ def _transposed(
     columns: dict[str, Any] = {}
     plain = flat.mask(gaps).to_numpy(dtype=object).reshape(words.shape)
     for j, name in enumerate(names):
-        if name == target:
-            labels = flat.to_numpy(dtype=object).reshape(words.shape)[:, j]
+        if name in (target, known.id):
+            labels = pd.Series(flat.to_numpy(dtype=object).reshape(words.shape)[:, j])
             text = all(isinstance(label, str) for label in labels)
-            columns[name] = _text_labels(pd.Series(labels)) if text else pd.Series(labels)
+            columns[name] = _named(name, labels, known) if text else labels
         else:
-            columns[name] = plain[:, j] if written[j] else numbers[:, j]
+            columns[name] = plain[:, j] if written[j] or name in known.words else numbers[:, j]
     return pd.DataFrame(columns), [str(name) for name in frame.columns[1:]]
 
 
@@ -327,7 +359,11 @@ def _read_npz(path: Path) -> dict[str, np.ndarray[Any, Any]]:
 
 
 def _from_arrays(
-    path: Path, arrays: dict[str, np.ndarray[Any, Any]], target: str | None, transpose: bool
+    path: Path,
+    arrays: dict[str, np.ndarray[Any, Any]],
+    target: str | None,
+    transpose: bool,
+    notes: list[str],
 ) -> pd.DataFrame:
     """A matrix called X, or the only one, and the labels: the array that the target names."""
     wanted = target or "y"
@@ -340,18 +376,22 @@ def _from_arrays(
             f"Name the right one with --target."
         )
     y = _labels(arrays[label])
-    turned = {key: value.T if transpose else value for key, value in arrays.items()}
-    matrices = {
-        key: value
-        for key, value in turned.items()
-        if key != label and value.ndim == 2 and len(value) == len(y) and value.dtype.kind in "biuf"
-    }
-    key = "X" if "X" in matrices else next(iter(matrices), None) if len(matrices) == 1 else None
-    if key is None:
+    turned = {key: value.T if transpose else value for key, value in arrays.items() if key != label}
+    matrices = {key: value for key, value in turned.items() if _fits(value, len(y))}
+    # Never another one in the place of an X that does not fit.
+    own = next((key for key in ("X", "x") if key in turned), None)
+    named = [own] if own else list(matrices)
+    if len(named) != 1 or named[0] not in matrices:
         shapes = {name: value.shape for name, value in arrays.items()}
+        remedy = "Leave --transpose out" if transpose else "--transpose reads it so"
+        hint = f" {own} fits when turned: {remedy}." if own and _fits(turned[own].T, len(y)) else ""
         raise UserError(
-            f"{path} needs a matrix of numbers called X with {len(y)} rows; it holds {shapes}."
+            f"{path} needs a matrix of numbers called X with {len(y)} {'columns' if transpose else 'rows'}, one per label; it "
+            f"holds {shapes}.{hint}"
         )
+    [key] = named
+    if own is None:
+        notes.append(f"the features are the matrix {key!r}")
     numbers = range(1, matrices[key].shape[1] + 1)
     name = target or label
     # Labels may be called x1 as well, and would take that feature's place.
@@ -359,6 +399,10 @@ def _from_arrays(
     frame = pd.DataFrame(matrices[key], columns=[f"{prefix}{j}" for j in numbers])
     frame[name] = y
     return frame
+
+
+def _fits(matrix: np.ndarray[Any, Any], rows: int) -> bool:
+    return matrix.ndim == 2 and len(matrix) == rows and matrix.dtype.kind in "biuf"
 
 
 def _labels(values: np.ndarray[Any, Any]) -> list[Any]:
@@ -369,13 +413,29 @@ def _labels(values: np.ndarray[Any, Any]) -> list[Any]:
     ]
 
 
-def _without_index(frame: pd.DataFrame, notes: list[str]) -> pd.DataFrame:
-    """Leave out the nameless first column that pandas and R write for the row names."""
-    first = str(frame.columns[0])
-    if first not in ("", "Unnamed: 0", "__index_level_0__") or frame.shape[1] < 2:
+def _without_empty(frame: pd.DataFrame, notes: list[str]) -> pd.DataFrame:
+    """Leave out columns without a name and without a value, as spreadsheets write beside a table."""
+    empty = [
+        i
+        for i in np.flatnonzero(frame.columns == "").tolist()
+        if (frame.iloc[:, i].isna() | (frame.iloc[:, i] == "")).all()
+    ]
+    if not empty or len(empty) == frame.shape[1]:
         return frame
+    notes.append(f"{counted(len(empty), 'column')} without name and values left out")
+    return frame.iloc[:, np.setdiff1d(np.arange(frame.shape[1]), empty)]
+
+
+def _without_index(frame: pd.DataFrame, notes: list[str]) -> tuple[pd.DataFrame, list[str] | None]:
+    """Leave out the nameless first column that pandas and R write for the row names: the samples'
+    names, if they are texts of which none comes twice."""
+    if str(frame.columns[0]) not in ("", "Unnamed: 0", "__index_level_0__") or frame.shape[1] < 2:
+        return frame, None
     notes.append("nameless first column taken as row names and left out")
-    return frame.iloc[:, 1:]
+    first = frame.iloc[:, 0]
+    unique = first.notna().all() and first.is_unique
+    named = unique and not pd.api.types.is_numeric_dtype(first)
+    return frame.iloc[:, 1:], [str(name).strip() for name in first] if named else None
 
 
 def _check_columns(path: Path, frame: pd.DataFrame) -> None:

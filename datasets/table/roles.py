@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Collection, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +15,8 @@ import pandas as pd
 from benchmark.protocol.spec import UserError
 from benchmark.text import counted
 
-from .files import read_one
+from .features import words_of
+from .files import Known, read_one
 from .names import label, listed
 
 
@@ -115,7 +118,9 @@ def ids_of(path: str, frame: pd.DataFrame, id: str, target: str | None) -> list[
 
 
 def groups_of(path: str, frame: pd.DataFrame, column: str) -> list[str]:
-    groups = [str(name) for name in _taken(path, frame, column, "--groups")]
+    # A spreadsheet writes 1 as 1.0 where a cell is empty; 1.1 and 1.10 are two patients.
+    names = _taken(path, frame, column, "--groups")
+    groups = [re.sub(r"^(\d+)\.0+$", r"\1", str(name)) for name in names]
     if len(set(groups)) == 1:
         raise UserError(
             f"All rows of {path} have {column!r} = {groups[0]!r}: a single group cannot be divided into "
@@ -144,13 +149,14 @@ def with_test(
     path: Path,
     frame: pd.DataFrame,
     test: Path,
+    known: Known,
     target: str,
     drop: Collection[str],
     transpose: bool,
     notes: list[str],
-) -> tuple[pd.DataFrame, np.ndarray[Any, Any]]:
-    """The rows of both files, and which are those of the second."""
-    other, _ = read_one(test, target, transpose, [], tested=True)
+) -> tuple[pd.DataFrame, np.ndarray[Any, Any], list[str]]:
+    """The rows of both files, which are those of the second, and the names that these have."""
+    other, samples = read_one(test, known, transpose, [], tested=True)
     if target not in other.columns:
         raise UserError(
             f"{test} has no column {target!r}, which says the class in {path}, so nothing can be scored "
@@ -163,12 +169,26 @@ def with_test(
             f"{len(missing)} of those of {path}. A test set has "
             f"the same columns, in any order; leave out with --drop what only one of them has."
         )
-    known = {*frame.columns, *drop}
-    extra = [name for name in other.columns if name not in known]
+    taken = {*frame.columns, *drop}
+    extra = [name for name in other.columns if name not in taken]
     if extra:
         notes.append(f"columns that only {test.name} has are left out: {listed(extra)}")
-    both = pd.concat([frame, other[list(frame.columns)]], ignore_index=True)
-    return both, np.arange(len(both)) >= len(frame)
+    other = other[list(frame.columns)]
+    here, there = words_of(frame), words_of(other)
+    frame = _as_written(path, frame, there - here, known, transpose)
+    other = _as_written(test, other, here - there, known, transpose)
+    both = pd.concat([frame, other], keys=[path.name, test.name])  # which messages name
+    return both, np.arange(len(both)) >= len(frame), samples or []
+
+
+def _as_written(
+    path: Path, frame: pd.DataFrame, words: set[str], known: Known, transpose: bool
+) -> pd.DataFrame:
+    """The table with these columns as texts, because they are texts in the file that it is joined with."""
+    if not words:
+        return frame
+    again, _ = read_one(path, replace(known, words=known.words | words), transpose, [], tested=True)
+    return pd.concat([frame.drop(columns=list(words)), again[sorted(words)]], axis=1)[frame.columns]
 
 
 def check_tested(
