@@ -84,6 +84,9 @@ campaign: .venv/.installed ## The runs behind the shipped tables
 	-$(TUNE) --models tabnet --datasets $(REAL) --quick
 	-$(RUN) --models tabnet:valid_loss=double-softmax --datasets colon
 	-$(TUNE) --models l2x --datasets $(REAL) --quick
+	-$(RUN) --models l2x:k=5:steps=1000,l2x:k=5:steps=300 --datasets colon,toxicity
+	-$(RUN) --models l2x:k=1:steps=1000,l2x:k=1:steps=300 --datasets lung
+	-$(RUN) --models l2x:k=10:steps=1000,l2x:k=10:steps=300 --datasets prostate
 	-$(TUNE) --models lasso --datasets $(REAL)
 	-$(TUNE) --models invase --datasets $(REAL) --quick
 	-$(RUN) --models invase:checkpoint=valid_loss --datasets colon,syn1,syn2,syn3
