@@ -25,7 +25,7 @@ from benchmark.judge.cells.counts import (
     recovered,
 )
 from benchmark.judge.cells.ledger import Line
-from benchmark.judge.claims.check import Claim, judge_all
+from benchmark.judge.claims.check import UNDECIDED, Claim, judge_all
 from benchmark.judge.pairwise import Pair
 from benchmark.protocol.registry import find_model, label
 from benchmark.runner.shipped import store_at
@@ -379,9 +379,10 @@ def _about_tabular(claims: Sequence[Claim]) -> str:
     """The same question on data of fewer features, where the claim has been judged."""
     for claim in claims:
         if claim.statement.id == TABULAR and claim.outcome.known:
+            word = claim.outcome.word
             return (
                 f"On the datasets of Table 15, which are not HDLSS, the claim that it has or shares the best "
-                f"mean rank {claim.outcome.word}: {claim.outcome.evidence}."
+                f"mean rank {'is ' * (word == UNDECIDED)}{word}: {claim.outcome.evidence}."
             )
     return ""
 
