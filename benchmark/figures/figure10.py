@@ -194,7 +194,7 @@ def _notes(points: Points) -> list[str]:
         "Side by side: datasets at the same strength." if len({d for d, _ in shown}) > 1 else "",
         f"The paper's strengths that are not run: {'; '.join(some)} (`{COMMAND}`)." if some else "",
         f"Not run: {', '.join(none)}" + ("." if some else f" (`{COMMAND}`).") if none else "",
-        "$Q$: features that are open for a sample, mean over samples and runs.",
+        "Q: features that are open for a sample, mean over samples and runs.",
     ]
 
 
