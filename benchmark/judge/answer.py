@@ -132,7 +132,8 @@ def answer(table: Table, lines: Sequence[Line], claims: Sequence[Claim]) -> Answ
         short=_in_short(table),
     )
     sentences = [
-        " ".join(filter(None, [_about_rank(table, found), _about_tabular(claims)])),
+        _about_rank(table, found),
+        " ".join(filter(None, [_about_search(found.searched), _about_tabular(claims)])),
         _about_pairs(found),
         _about_cells(found),
         _about_gaps(table, found),
@@ -355,24 +356,29 @@ def _about_rank(table: Table, found: Answer) -> str:
             f"In 1000 resamplings of our runs ProtoGate is first alone in {_share(float(rank['support']))}; the "
             f"runs share samples, so this overstates the certainty"
         )
-    return f"{'. '.join(parts)}.{_about_search(found.searched)}"
+    return f"{'. '.join(parts)}."
 
 
 def _about_search(searched: Searched | None) -> str:
     """What a reader of the rank has to know of the others."""
-    text = ""
-    if searched and not searched.local:
-        text += (
-            f" None of the {searched.rivals} others selects features for each sample: of those that do, "
+    if searched is None:
+        return ""
+    parts = []
+    if not searched.local:
+        parts.append(
+            f"None of the {searched.rivals} others selects features for each sample: of those that do, "
             f"none is complete on these datasets."
         )
-    if searched and searched.cheaper:
-        text += (
-            f" ProtoGate's settings come from a cheaper search on {searched.cheaper} of the datasets; of the "
-            f"{searched.rivals} others {searched.in_full} were searched in full"
+    if searched.cheaper:
+        fixed = f", and {searched.fixed} have nothing to search" if searched.fixed else ""
+        parts.append(
+            f"ProtoGate's settings come from a cheaper search on {searched.cheaper} of the datasets; of the "
+            f"{searched.rivals} others {searched.in_full} were searched in full{fixed}."
         )
-        text += f", and {searched.fixed} have nothing to search." if searched.fixed else "."
-    return f"{text} ProtoGate's number of neighbours, K, is the paper's, which may have been chosen on test data."
+    parts.append(
+        "ProtoGate's number of neighbours, K, is the paper's, which may have been chosen on test data."
+    )
+    return " ".join(parts)
 
 
 def _about_tabular(claims: Sequence[Claim]) -> str:
